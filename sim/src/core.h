@@ -1,0 +1,149 @@
+// One AI vector core: the block that runs on it, the records it leaves, and the state of its pipes in time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "fault_guard.h"
+#include "fiber.h"
+#include "record.h"
+#include "sync_map.h"
+#include "vatlas/sim/core_port.h"
+
+namespace vatlas::sim {
+
+class Machine;
+struct LaunchPart;
+
+// Times at which flags were set, waiting for their waits. Flags are binary on the card; a short queue is enough.
+class FlagQueue {
+ public:
+  bool empty() const noexcept { return head_ == times_.size(); }
+  void push(SimTime at) { times_.push_back(at); }
+  SimTime pop() {
+    const SimTime at = times_[head_++];
+    if (head_ == times_.size()) {
+      times_.clear();
+      head_ = 0;
+    }
+    return at;
+  }
+  void clear() {
+    times_.clear();
+    head_ = 0;
+  }
+
+ private:
+  std::vector<SimTime> times_;
+  std::size_t head_ = 0;
+};
+
+enum class BlockState : std::uint8_t {
+  None,      // no block
+  Ready,     // in the list of blocks to resume
+  Full,      // ran far ahead of time; goes on when the replay has caught up
+  Memory,    // polls: waits for a write to a range
+  Time,      // waits until the replay has come to its cycle record
+  Finished,  // the kernel function has returned; records may be left
+};
+
+// Where a read that may be polled began: everything since can be taken back.
+struct OpenRead {
+  bool valid = false;
+  bool observed = false;  // the kernel has looked at the result
+  bool keep = false;      // a repetition is real (woken without a change): do not take it back
+  bool scalar = false;
+  std::uintptr_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t record = 0;  // position of its Copy in the MTE2 queue
+  std::uint32_t link = kNoLink;
+  std::array<std::uint64_t, kPipeCount> tails{};
+  std::uint32_t epoch = 0;
+  std::uint32_t issue = 0;
+  std::array<std::byte, SyncMap::kLargest> content;
+};
+
+class Core final : public CorePort {
+ public:
+  Core(Machine& machine, int card, int index, std::uint32_t gid, std::byte* ub);
+  ~Core() = default;
+
+  static constexpr int kInternalFlag = 8;  // first flag id of the engine's own (barriers); kernels have 0..7
+  static constexpr int kFlagIds = 16;
+
+  // The functional side (implemented in core_port.cpp) -------------------------------------------------------------
+  void beginCall();                       // every API call passes here
+  void scalarCost();                      // the scalar work of one API call
+  void push(Pipe pipe, const Record& record);
+  void mergeOrPushExec(std::uint64_t duration, std::uint8_t op);
+  void startEpoch(const Record& record);  // a record the scalar unit waits for
+  void closeOpenRead() { open.valid = false; }
+  bool repeatsOpenRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) const;
+  void awaitChange();                     // a failed poll: back to its start, then wait for a write
+  void openRead(std::uintptr_t address, std::uint64_t bytes, bool scalar);
+  std::uint32_t issueTime() const { return issue; }
+  void yield(BlockState why);
+  std::size_t recordCount() const;
+  bool tooFarAhead() const;
+
+  // Resets for a block.
+  void startBlock(LaunchPart& part, int block, SimTime at);
+
+  struct PipeState {
+    RecordQueue queue;
+    std::uint64_t commit = 0;     // records before it are final
+    SimTime busy = 0;             // free for the next instruction
+    SimTime done = 0;             // results of all so far are there
+    SimTime copyStart = 0;
+    bool inFlight = false;        // a copy of it is in the heap or the fabric
+    bool flowing = false;         // ... in the fabric
+  };
+
+  // The flags of one (source, destination) pair are made when the pair is first used.
+  FlagQueue& flag(Pipe src, Pipe dst, int id) {
+    std::unique_ptr<std::array<FlagQueue, kFlagIds>>& pair =
+        flags[static_cast<std::size_t>(src) * kPipeCount + static_cast<std::size_t>(dst)];
+    if (!pair) pair = std::make_unique<std::array<FlagQueue, kFlagIds>>();
+    return (*pair)[static_cast<std::size_t>(id)];
+  }
+  PipeState& pipe(Pipe p) { return pipes[static_cast<std::size_t>(p)]; }
+
+  Machine& machine;
+  const int card;
+  const int index;
+  const std::uint32_t gid;  // over all cards, the tie-break of simultaneous events
+
+  // Functional state.
+  BlockState state = BlockState::None;
+  bool cancelled = false;
+  bool mergeOpen = false;
+  bool traced = false;
+  std::uint32_t epoch = 0;
+  std::uint32_t issue = 0;
+  std::uint32_t lastMergeIssue = 0;
+  std::uint64_t lastMergeDuration = 0;
+  int spurious = 0;
+  OpenRead open;
+  RunningBlock running;
+  std::unique_ptr<Fiber> fiber;
+  LaunchPart* part = nullptr;
+  bool faulted = false;
+  KernelFault faultKind = KernelFault::Exception;
+  std::string faultText;
+  const void* faultAddress = nullptr;
+  SimTime cycleTime = 0;
+
+  // Replay state.
+  std::array<PipeState, kPipeCount> pipes;
+  std::array<std::unique_ptr<std::array<FlagQueue, kFlagIds>>, kPipeCount * kPipeCount> flags;
+  std::vector<SimTime> epochTimes;  // [e]: when scalar wait e was over
+  SimTime pollStart = 0;
+  std::uint32_t generation = 0;
+  std::uint32_t sequence = 0;
+};
+
+Core& asCore(CorePort& port);
+
+}  // namespace vatlas::sim

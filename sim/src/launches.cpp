@@ -1,0 +1,311 @@
+// Launches: parts onto cores, blocks onto fibers, ends and faults.
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+
+#include "machine.h"
+
+namespace vatlas::sim {
+
+void setCurrentCore(Core* core);
+
+namespace {
+
+// The loaded object that holds an address, for the watchdog.
+struct ImageSearch {
+  std::uintptr_t address;
+  std::uintptr_t begin = 0, end = 0;
+};
+
+int matchImage(struct dl_phdr_info* info, std::size_t, void* data) {
+  auto& search = *static_cast<ImageSearch*>(data);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+    if (search.address >= begin && search.address < begin + segment.p_memsz) {
+      search.begin = begin;
+      search.end = begin + segment.p_memsz;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+const char* faultName(KernelFault kind) {
+  switch (kind) {
+    case KernelFault::BadAccess: return "bad memory access";
+    case KernelFault::Misaligned: return "misaligned access";
+    case KernelFault::StackOverflow: return "stack overflow";
+    case KernelFault::DivisionByZero: return "integer division by zero";
+    case KernelFault::IllegalInstruction: return "illegal instruction";
+    case KernelFault::Exception: return "the kernel threw an exception";
+    case KernelFault::Endless: return "the block computes without end";
+    case KernelFault::ApiMisuse: return "misuse of a kernel API call";
+    case KernelFault::WindowOverrun: return "the communicator's window is too small";
+  }
+  return "fault";
+}
+
+}  // namespace
+
+void Core::startBlock(LaunchPart& owner, int block, SimTime at) {
+  part = &owner;
+  blockIdx_ = block;
+  blockNum_ = owner.spec.blocks;
+  hcclContext_ = owner.spec.hcclContext;
+  apiState_ = nullptr;
+  state = BlockState::Ready;
+  cancelled = faulted = mergeOpen = false;
+  epoch = issue = 0;
+  spurious = 0;
+  open.valid = open.keep = false;
+  open.link = kNoLink;
+  running.imageBegin = owner.imageBegin;
+  running.imageEnd = owner.imageEnd;
+  running.trapped = false;
+  running.stopRequested = false;
+  running.inApi = false;
+  for (PipeState& p : pipes) {
+    p.queue.clear();
+    p.commit = 0;
+    p.busy = p.done = at;
+    p.inFlight = p.flowing = false;
+  }
+  for (auto& pair : flags) {
+    if (pair) {
+      for (FlagQueue& queue : *pair) queue.clear();
+    }
+  }
+  epochTimes.assign(1, at);
+  ++generation;
+  sequence = 0;
+}
+
+void Machine::launch(std::vector<KernelLaunch> parts, LaunchDone done) {
+  auto launch = std::make_unique<Launch>();
+  launch->id = nextLaunch_++;
+  launch->done = std::move(done);
+  launch->open = parts.size();
+  for (KernelLaunch& spec : parts) {
+    auto part = std::make_unique<LaunchPart>();
+    part->spec = std::move(spec);
+    part->launch = launch.get();
+    part->number = launch->parts.size();
+    ImageSearch search{reinterpret_cast<std::uintptr_t>(part->spec.entry)};
+    dl_iterate_phdr(matchImage, &search);
+    part->imageBegin = search.begin;
+    part->imageEnd = search.end;
+    launch->parts.push_back(std::move(part));
+  }
+  Launch& stored = *launch;
+  launches_.emplace(stored.id, std::move(launch));
+  for (const auto& part : stored.parts) {
+    LaunchPart* raw = part.get();
+    const std::uint64_t id = stored.id;
+    const SimTime begin = part->spec.start + cluster.product.launch.dispatch;
+    if (part->spec.timeout != kNever) timers_.emplace(begin + part->spec.timeout, id, part->number);
+    schedule(begin, part->spec.order, [this, raw, id, begin] {
+      if (launches_.count(id) == 0 || raw->ended) return;
+      raw->taskStart = begin;
+      queueOrBegin(*raw);
+    });
+  }
+}
+
+// Launches of one card run one after another: a kernel begins when the cores it needs are free.
+void Machine::queueOrBegin(LaunchPart& part) {
+  const auto card = static_cast<std::size_t>(part.spec.device);
+  if (busyCores_[card] != 0 || !waitingParts_[card].empty()) {
+    waitingParts_[card].push_back(&part);
+    return;
+  }
+  beginPart(part);
+}
+
+void Machine::beginPart(LaunchPart& part) {
+  const LaunchConfig& costs = cluster.product.launch;
+  const int cores = std::min(part.spec.blocks, cluster.product.aivCount);
+  const int extra = part.spec.blocks - cores;
+  part.started = true;
+  part.nextBlock = 0;
+  part.stats.coresUsed = cores;
+  const SimTime first = part.taskStart + costs.hardwareInit + costs.softwareInit;
+  part.lastEnd = first;
+  for (int i = 0; i < cores; ++i) {
+    startNextBlock(*cores_[static_cast<std::size_t>(part.spec.device * cluster.product.aivCount + i)], first);
+  }
+  (void)extra;
+}
+
+void Machine::startNextBlock(Core& core, SimTime at) {
+  LaunchPart* part = core.part;
+  if (part == nullptr) {
+    // First block on this core: the part is the one being begun on its card.
+    for (const auto& [id, launch] : launches_) {
+      for (const auto& candidate : launch->parts) {
+        if (candidate->started && !candidate->ended && candidate->spec.device == core.card) part = candidate.get();
+      }
+    }
+  }
+  core.traced = trace_ != nullptr && trace_->wantsCore(core.card, core.index);
+  core.startBlock(*part, part->nextBlock++, at);
+  ++part->runningBlocks;
+  ++busyCores_[static_cast<std::size_t>(core.card)];
+  if (!core.fiber) core.fiber = fibers_.take();
+  core.running.fiber = core.fiber.get();
+  core.fiber->prepare(&Machine::blockMain, &core);
+  ready_.push_back(&core);
+}
+
+void Machine::endBlock(Core& core) {
+  LaunchPart& part = *core.part;
+  SimTime end = core.epochTimes.back() + core.issue;
+  for (const Core::PipeState& pipe : core.pipes) end = std::max({end, pipe.done, pipe.busy});
+  part.lastEnd = std::max(part.lastEnd, end);
+  core.state = BlockState::None;
+  --part.runningBlocks;
+  --busyCores_[static_cast<std::size_t>(core.card)];
+  if (part.nextBlock < part.spec.blocks) {
+    startNextBlock(core, end + cluster.product.launch.perExtraBlock);
+    return;
+  }
+  core.part = nullptr;
+  fibers_.give(std::move(core.fiber));
+  core.fiber.reset();
+  if (part.runningBlocks == 0) endPart(part, std::nullopt, part.lastEnd);
+}
+
+void Machine::endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTime at) {
+  part.ended = true;
+  Launch& launch = *part.launch;
+  if (part.spec.timeout != kNever) {
+    timers_.erase({part.spec.start + cluster.product.launch.dispatch + part.spec.timeout, launch.id, part.number});
+  }
+  LaunchResult result;
+  result.start = part.taskStart;
+  result.end = at + cluster.product.launch.report;
+  result.fault = std::move(fault);
+  result.stats = part.stats;
+  if (trace_ != nullptr && part.started) {
+    TraceSpan span;
+    span.card = part.spec.device;
+    span.stream = part.spec.order.stream;
+    span.name = part.spec.name;
+    span.start = part.taskStart;
+    span.end = at;
+    trace_->span(span);
+  }
+  const std::size_t number = part.number;
+  const int card = part.spec.device;
+  const LaunchDone done = launch.done;
+  if (--launch.open == 0) launches_.erase(launch.id);  // `part` and `launch` are gone after this
+  if (launches_.empty()) syncMap.clear();
+  startWaiting(card, at);
+  schedule(result.end, EventOrder{card, 0, 0}, [done, number, result] { done(number, result); });
+}
+
+void Machine::startWaiting(int card, SimTime at) {
+  auto& queue = waitingParts_[static_cast<std::size_t>(card)];
+  if (queue.empty() || busyCores_[static_cast<std::size_t>(card)] != 0) return;
+  LaunchPart* next = queue.front();
+  queue.pop_front();
+  next->taskStart = std::max(next->taskStart, at);
+  beginPart(*next);
+}
+
+FaultReport Machine::reportFault(const Core& core) const {
+  FaultReport report;
+  report.kind = core.faultKind;
+  report.kernel = core.part->spec.name;
+  report.device = core.card;
+  report.block = core.blockIdx();
+  report.address = core.faultAddress;
+  report.what = fmt::format("{} in kernel {}, block {} of {} on device {}: {}", faultName(core.faultKind),
+                            report.kernel, report.block, core.blockNum(), report.device, core.faultText);
+  return report;
+}
+
+// Takes a block off its core, unwinding it if it is alive.
+void Machine::stopCore(Core& core) {
+  if (core.part == nullptr) return;
+  const bool alive = core.state != BlockState::Finished && core.state != BlockState::None;
+  if (alive && core.fiber && core.epoch + core.issue + core.running.progress.load() > 0 && core.state != BlockState::Ready) {
+    core.cancelled = true;
+    core.state = BlockState::Ready;
+    resumeBlock(core);
+  }
+  for (auto waiter = memoryWaiters_.begin(); waiter != memoryWaiters_.end();) {
+    waiter = waiter->second == &core ? memoryWaiters_.erase(waiter) : std::next(waiter);
+  }
+  ready_.erase(std::remove(ready_.begin(), ready_.end(), &core), ready_.end());
+  readyNext_.erase(std::remove(readyNext_.begin(), readyNext_.end(), &core), readyNext_.end());
+  core.state = BlockState::None;
+  ++core.generation;
+  for (Core::PipeState& pipe : core.pipes) {
+    pipe.queue.clear();
+    pipe.commit = 0;
+    pipe.inFlight = pipe.flowing = false;
+  }
+  --core.part->runningBlocks;
+  --busyCores_[static_cast<std::size_t>(core.card)];
+  core.part = nullptr;
+  if (core.fiber) fibers_.give(std::move(core.fiber));
+  core.fiber.reset();
+}
+
+// One block's fault ends every part: the others would wait for it for ever.
+void Machine::failLaunch(Launch& launch, FaultReport report, SimTime at) {
+  for (const auto& core : cores_) {
+    if (core->part != nullptr && core->part->launch == &launch) stopCore(*core);
+  }
+  const std::uint64_t id = launch.id;
+  std::vector<LaunchPart*> open;
+  for (const auto& part : launch.parts) {
+    if (!part->ended) open.push_back(part.get());
+  }
+  for (LaunchPart* part : open) {
+    auto& queue = waitingParts_[static_cast<std::size_t>(part->spec.device)];
+    queue.erase(std::remove(queue.begin(), queue.end(), part), queue.end());
+  }
+  for (LaunchPart* part : open) {
+    if (launches_.count(id) == 0) return;
+    endPart(*part, report, std::max(at, part->taskStart));
+  }
+}
+
+void Machine::fireTimer() {
+  const auto [at, id, number] = *timers_.begin();
+  timers_.erase(timers_.begin());
+  const auto found = launches_.find(id);
+  if (found == launches_.end()) return;
+  const LaunchPart& part = *found->second->parts[number];
+  FaultReport report;
+  report.timedOut = true;
+  report.kind = KernelFault::Endless;
+  report.kernel = part.spec.name;
+  report.device = part.spec.device;
+  report.block = -1;
+  report.what = fmt::format("kernel {} on device {} had not ended {} ms of simulated time after its start{}",
+                            part.spec.name, part.spec.device, part.spec.timeout / kMillisecond,
+                            memoryWaiters_.empty() ? "" : "; blocks wait for memory that nobody writes");
+  now = std::max(now, at);
+  failLaunch(*found->second, std::move(report), at);
+}
+
+void Machine::cancelAll() {
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, launch] : launches_) ids.push_back(id);
+  for (const std::uint64_t id : ids) {
+    const auto found = launches_.find(id);
+    if (found == launches_.end()) continue;
+    FaultReport report;
+    report.kernel = found->second->parts.front()->spec.name;
+    report.device = found->second->parts.front()->spec.device;
+    report.what = fmt::format("kernel {} was cancelled", report.kernel);
+    failLaunch(*found->second, std::move(report), now);
+  }
+}
+
+}  // namespace vatlas::sim

@@ -1,0 +1,177 @@
+// The engine behind Simulation: the ordered heap, the cores, the launches.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core.h"
+#include "fabric.h"
+#include "sync_map.h"
+#include "vatlas/sim/simulation.h"
+
+namespace vatlas::sim {
+
+struct Launch;
+
+// One rank's part of a launch.
+struct LaunchPart {
+  KernelLaunch spec;
+  Launch* launch = nullptr;
+  std::size_t number = 0;
+  bool started = false;
+  bool ended = false;
+  int nextBlock = 0;
+  int runningBlocks = 0;
+  SimTime taskStart = 0;
+  SimTime lastEnd = 0;
+  LaunchStats stats;
+  std::uintptr_t imageBegin = 0, imageEnd = 0;
+};
+
+struct Launch {
+  std::uint64_t id = 0;
+  std::vector<std::unique_ptr<LaunchPart>> parts;
+  std::size_t open = 0;
+  LaunchDone done;
+};
+
+// Where transfers enter the fabric; the SystemC shell puts its sockets in between.
+class TransferPort {
+ public:
+  virtual ~TransferPort() = default;
+  virtual void start(Fabric& fabric, SimTime now, PathId path, std::uint64_t bytes, std::uint64_t key) = 0;
+  virtual std::byte* hostAccess(Machine& machine, void* address, std::uint64_t bytes) = 0;
+};
+
+class Machine final : private FabricObserver {
+ public:
+  Machine(const ClusterConfig& cluster, const SimulationOptions& options);
+  ~Machine() override;
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  // For Simulation.
+  void schedule(SimTime at, EventOrder order, std::function<void()> action);
+  void launch(std::vector<KernelLaunch> parts, LaunchDone done);
+  void copy(const Simulation::Copy& copy, std::function<void(SimTime)> done);
+  SimTime run(SimTime limit);
+  SimTime nextEvent() const;
+  bool stalled() const;
+  void cancelAll();
+  void setTrace(TraceSink* sink);
+
+  // For the cores' functional side.
+  const SimTime cyclePs(double cycles) const { return static_cast<SimTime>(cycles * picosecondsPerCycle_ + 0.5); }
+  std::uint64_t vectorTime(VectorOp op, std::uint32_t repeats) const;
+  int checkGlobal(const void* address, std::uint64_t bytes) { return reader_->check(address, bytes); }
+  void noteWrite(std::uintptr_t address, std::uint64_t bytes);
+  void waitForWrite(Core& core);
+  PathId loadPath(int card, int memory) const { return loadPaths_[static_cast<std::size_t>(card * ranks_ + memory)]; }
+  PathId storePath(int card, int memory) const { return storePaths_[static_cast<std::size_t>(card * ranks_ + memory)]; }
+
+  const ClusterConfig cluster;
+  const SimulationOptions options;
+  DeviceMemory memory;
+  Fabric fabric;
+  SyncMap syncMap;
+  std::function<void(int, int, std::string_view)> printSink;
+  TransferPort* transferPort = nullptr;
+  SimTime now = 0;
+  SimTime scalarIssue = 0;
+  SimTime scalarLoadTime = 0;
+
+ private:
+  struct Event {
+    SimTime at;
+    std::int32_t rank;
+    std::uint32_t kind;  // 0: host action, 1: a core's copy starts
+    std::uint64_t order; // host: stream; core: gid * 8 + pipe
+    std::uint64_t sequence;
+    std::uint32_t generation;
+    std::uint32_t action;
+    bool operator>(const Event& other) const {
+      if (at != other.at) return at > other.at;
+      if (kind != other.kind) return kind > other.kind;
+      if (rank != other.rank) return rank > other.rank;
+      if (order != other.order) return order > other.order;
+      return sequence > other.sequence;
+    }
+  };
+  struct HostCopy {
+    std::function<void(SimTime)> done;
+    SimTime latency = 0;
+  };
+
+  // launches.cpp
+  void beginPart(LaunchPart& part);
+  void queueOrBegin(LaunchPart& part);
+  void startNextBlock(Core& core, SimTime at);
+  void endBlock(Core& core);
+  void endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTime at);
+  void failLaunch(Launch& launch, FaultReport report, SimTime at);
+  void stopCore(Core& core);
+  void fireTimer();
+  void startWaiting(int card, SimTime at);
+  FaultReport reportFault(const Core& core) const;
+
+  // fibers.cpp
+  void runFibers();
+  void resumeBlock(Core& core);
+  static void blockMain(void* core);
+  bool wakeSpuriously();
+
+  // replay.cpp
+  void replay(Core& core);
+  bool step(Core& core, Pipe p);
+  bool stepScalar(Core& core, Record& record);
+  bool stepCopy(Core& core, Pipe p, Record& record);
+  void wake(std::uint32_t& pending, Pipe p) const { pending |= 1u << static_cast<unsigned>(p); }
+  void beginTransfer(const Event& event);
+  void completeTransfer(SimTime at, std::uint64_t key);
+  void resolveWrite(std::uint32_t write, SimTime at);
+  void finishScalarWait(Core& core, SimTime at);
+  void afterStep(Core& core);
+  void flushWoken();
+  void traceExec(Core& core, Pipe p, std::string_view name, SimTime start, SimTime end, std::uint64_t bytes, int peer);
+  void resourceRate(int resource, SimTime at, double bytesPerSecond) override;
+
+  const int ranks_;
+  double picosecondsPerCycle_ = 0;
+  std::unique_ptr<DeviceMemory::Reader> reader_;
+  std::vector<PathId> loadPaths_, storePaths_;
+  std::byte* ubMemory_ = nullptr;
+  std::size_t ubMapped_ = 0;
+  std::vector<std::unique_ptr<Core>> cores_;  // by gid
+  FiberPool fibers_;
+  FaultGuard guard_;
+  std::mt19937_64 shuffle_;
+
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
+  std::vector<std::function<void()>> actions_;
+  std::vector<std::uint32_t> freeActions_;
+  std::uint64_t sequence_ = 0;
+  std::vector<Core*> ready_;
+  std::vector<Core*> readyNext_;
+  std::multimap<std::uintptr_t, Core*> memoryWaiters_;
+  std::vector<std::uint32_t> wokenCores_;
+  std::map<std::uint64_t, std::unique_ptr<Launch>> launches_;
+  std::uint64_t nextLaunch_ = 1;
+  std::set<std::tuple<SimTime, std::uint64_t, std::size_t>> timers_;  // (deadline, launch, part)
+  std::vector<std::deque<LaunchPart*>> waitingParts_;                 // by card: no core free yet
+  std::vector<int> busyCores_;                                        // by card
+  std::vector<HostCopy> copies_;
+  std::vector<std::uint32_t> freeCopies_;
+  TraceSink* trace_ = nullptr;
+  std::uint32_t pending_ = 0;  // pipes of the core being replayed that may go on
+  friend class Core;
+};
+
+}  // namespace vatlas::sim

@@ -1,0 +1,73 @@
+// What a core leaves behind for the replay of its time: one record an instruction, one queue a pipe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "vatlas/sim/core_port.h"
+#include "vatlas/sim/time.h"
+
+namespace vatlas::sim {
+
+enum class RecordKind : std::uint8_t {
+  Exec,     // occupies its pipe for `value` picoseconds
+  Copy,     // moves `value` bytes over path `path`
+  SetFlag,  // to pipe `other`
+  WaitFlag, // from pipe `other`
+  Barrier,  // waits for the pipe's own results
+  Poll,     // scalar: decides on what the last poll read saw; `link` is its dependency
+  Load,     // scalar: a load from global memory, `value` picoseconds; `link` may be its dependency
+  Store,    // scalar: a store to global memory, `value` picoseconds to visibility; `link` is the tracked write
+  Cycle,    // scalar: the block waits until time has come here
+};
+
+inline constexpr std::uint32_t kNoLink = UINT32_MAX;
+
+struct Record {
+  RecordKind kind = RecordKind::Exec;
+  Pipe other = Pipe::S;
+  std::uint8_t flag = 0;     // flag id; VectorOp of an Exec
+  bool pollRead = false;     // Copy: a Poll record follows that starts from this read
+  std::uint32_t epoch = 0;   // scalar waits that precede it in program order
+  std::uint32_t issue = 0;   // picoseconds of scalar work since that wait
+  std::uint16_t path = 0;
+  std::uint16_t peer = 0xffff;  // card of a remote memory
+  std::uint64_t value = 0;
+  std::uint32_t link = kNoLink;  // dependency (reads) or tracked write (stores)
+};
+static_assert(sizeof(Record) <= 40);
+
+// A ring of records addressed by ever-growing positions, so that a position stays valid while the ring moves.
+class RecordQueue {
+ public:
+  bool empty() const noexcept { return head_ == tail_; }
+  std::uint64_t head() const noexcept { return head_; }
+  std::uint64_t tail() const noexcept { return tail_; }
+  std::size_t size() const noexcept { return static_cast<std::size_t>(tail_ - head_); }
+  Record& at(std::uint64_t position) noexcept { return ring_[position & mask_]; }
+  Record& front() noexcept { return at(head_); }
+  void pop() noexcept { ++head_; }
+  void push(const Record& record) {
+    if (size() == ring_.size()) grow();
+    ring_[tail_++ & mask_] = record;
+  }
+  void truncate(std::uint64_t tail) noexcept { tail_ = tail; }
+  void clear() noexcept { head_ = tail_ = 0; }
+
+ private:
+  void grow() {
+    std::vector<Record> bigger(ring_.empty() ? 32 : ring_.size() * 2);
+    const std::uint64_t mask = bigger.size() - 1;
+    for (std::uint64_t i = head_; i != tail_; ++i) bigger[i & mask] = ring_[i & mask_];
+    ring_ = std::move(bigger);
+    mask_ = mask;
+  }
+
+  std::vector<Record> ring_;
+  std::uint64_t mask_ = 0;
+  std::uint64_t head_ = 0;
+  std::uint64_t tail_ = 0;
+};
+
+}  // namespace vatlas::sim

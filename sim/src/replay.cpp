@@ -1,0 +1,279 @@
+// The time side: records through each pipe's queue, transfers through the fabric.
+#include <algorithm>
+
+#include "machine.h"
+
+namespace vatlas::sim {
+namespace {
+
+constexpr std::uint64_t kHostCopyKey = std::uint64_t{1} << 63;
+
+constexpr std::uint64_t coreKey(const Core& core, Pipe p) {
+  return (static_cast<std::uint64_t>(core.generation) << 24) | (core.gid * 8u) | static_cast<std::uint64_t>(p);
+}
+
+std::string_view vectorName(std::uint8_t op) {
+  static constexpr std::array<std::string_view, kVectorOpCount> kNames = {
+      "Add", "Mul", "Sub", "Div", "Max/Min", "Logic", "Duplicate", "Cast", "Cast (8-bit source)",
+      "Broadcast", "ReduceSum", "Copy", "Transcendental"};
+  return op < kNames.size() ? kNames[op] : std::string_view("vector");
+}
+
+}  // namespace
+
+std::uint64_t Machine::vectorTime(VectorOp op, std::uint32_t repeats) const {
+  const VectorCost& cost = cluster.product.core.vector[static_cast<std::size_t>(op)];
+  return static_cast<std::uint64_t>((cost.fixedCycles + cost.cyclesPerRepeat * repeats) * picosecondsPerCycle_ + 0.5);
+}
+
+void Machine::traceExec(Core& core, Pipe p, std::string_view name, SimTime start, SimTime end, std::uint64_t bytes,
+                        int peer) {
+  TraceSpan span;
+  span.card = core.card;
+  span.track = TraceTrack::CorePipe;
+  span.core = static_cast<std::uint32_t>(core.index);
+  span.pipe = p;
+  span.name = name;
+  span.start = start;
+  span.end = end;
+  span.bytes = bytes;
+  span.peer = peer;
+  trace_->span(span);
+}
+
+// Takes the core's pipes as far as their records allow.
+void Machine::replay(Core& core) {
+  constexpr std::uint32_t kAll = (1u << kPipeCount) - 1;
+  std::uint32_t pending = kAll;
+  while (pending != 0) {
+    pending_ = 0;
+    for (std::size_t p = 0; p < kPipeCount; ++p) {
+      if ((pending >> p & 1u) == 0) continue;
+      while (step(core, static_cast<Pipe>(p))) {
+      }
+    }
+    pending = pending_;
+  }
+  afterStep(core);
+}
+
+// One record of one pipe; false when the pipe has to wait (or has nothing).
+bool Machine::step(Core& core, Pipe p) {
+  Core::PipeState& pipe = core.pipe(p);
+  if (pipe.inFlight || pipe.queue.head() >= pipe.commit) return false;
+  Record& record = pipe.queue.front();
+  if (record.epoch >= core.epochTimes.size()) return false;  // issued after a scalar wait that is not over
+  if (p == Pipe::S) return stepScalar(core, record);
+  const SimTime issue = core.epochTimes[record.epoch] + record.issue;
+  switch (record.kind) {
+    case RecordKind::Exec: {
+      const SimTime start = std::max(pipe.busy, issue);
+      pipe.busy = start + static_cast<SimTime>(record.value);
+      pipe.done = std::max(pipe.done, pipe.busy);
+      core.part->stats.busy[static_cast<std::size_t>(p)] += static_cast<SimTime>(record.value);
+      if (core.traced && trace_ != nullptr) traceExec(core, p, vectorName(record.flag), start, pipe.busy, 0, -1);
+      break;
+    }
+    case RecordKind::Copy: return stepCopy(core, p, record);
+    case RecordKind::SetFlag:
+      core.flag(p, record.other, record.flag).push(std::max(pipe.done, issue));
+      wake(pending_, record.other);
+      break;
+    case RecordKind::WaitFlag: {
+      FlagQueue& flags = core.flag(record.other, p, record.flag);
+      if (flags.empty()) return false;
+      pipe.busy = std::max({pipe.busy, issue, flags.pop()});
+      break;
+    }
+    case RecordKind::Barrier: pipe.busy = std::max({pipe.busy, pipe.done, issue}); break;
+    default: break;  // scalar kinds are not pushed to other pipes
+  }
+  pipe.queue.pop();
+  return true;
+}
+
+bool Machine::stepCopy(Core& core, Pipe p, Record& record) {
+  Core::PipeState& pipe = core.pipe(p);
+  SimTime start = std::max(pipe.busy, core.epochTimes[record.epoch] + record.issue);
+  if (record.link != kNoLink && p == Pipe::Mte2) {
+    SyncMap::Dependency& dependency = syncMap.dependency(record.link);
+    if (dependency.remaining != 0) {
+      dependency.blocked = true;
+      dependency.pipe = p;
+      return false;
+    }
+    start = std::max(start, dependency.latest);
+    syncMap.release(record.link);
+    record.link = kNoLink;
+  }
+  pipe.inFlight = true;
+  pipe.flowing = false;
+  Event event;
+  event.at = start;
+  event.rank = core.card;
+  event.kind = 1;
+  event.order = core.gid * 8u + static_cast<std::uint64_t>(p);
+  event.sequence = core.sequence++;
+  event.generation = core.generation;
+  event.action = 0;
+  heap_.push(event);
+  return false;
+}
+
+void Machine::finishScalarWait(Core& core, SimTime at) {
+  core.epochTimes.push_back(at);
+  core.pipe(Pipe::S).queue.pop();
+  pending_ |= (1u << kPipeCount) - 1;  // every pipe may have waited for it
+}
+
+// The scalar unit: its records are waits (each opens an epoch), flags it sets, and its own memory accesses.
+bool Machine::stepScalar(Core& core, Record& record) {
+  const SimTime time = core.epochTimes[record.epoch] + record.issue;
+  LaunchStats& stats = core.part->stats;
+  switch (record.kind) {
+    case RecordKind::SetFlag:
+      core.flag(Pipe::S, record.other, record.flag).push(time);
+      wake(pending_, record.other);
+      core.pipe(Pipe::S).queue.pop();
+      return true;
+    case RecordKind::Store:
+      if (record.link != kNoLink) resolveWrite(record.link, time + static_cast<SimTime>(record.value));
+      core.pipe(Pipe::S).done = std::max(core.pipe(Pipe::S).done, time + static_cast<SimTime>(record.value));
+      core.pipe(Pipe::S).queue.pop();
+      return true;
+    case RecordKind::WaitFlag: {
+      FlagQueue& flags = core.flag(record.other, Pipe::S, record.flag);
+      if (flags.empty()) return false;
+      stats.busy[0] += record.issue;
+      finishScalarWait(core, std::max(time, flags.pop()));
+      return true;
+    }
+    case RecordKind::Poll:
+    case RecordKind::Load: {
+      const bool load = record.kind == RecordKind::Load;
+      const SimTime first = load ? time : core.pollStart;
+      const SimTime decided = load ? time + static_cast<SimTime>(record.value) : time;
+      SimTime end = decided;
+      if (record.link != kNoLink) {
+        SyncMap::Dependency& dependency = syncMap.dependency(record.link);
+        if (dependency.remaining != 0) {
+          dependency.blocked = true;
+          dependency.pipe = Pipe::S;
+          return false;
+        }
+        if (dependency.latest > first) {  // rounds of one period each until the first that starts after the arrival
+          const SimTime period = std::max<SimTime>(decided - first, 1);
+          const SimTime rounds = (dependency.latest - first + period - 1) / period;
+          end = first + (rounds + 1) * period;
+          stats.peerWait += end - decided;
+          stats.longestPeerWait = std::max(stats.longestPeerWait, end - decided);
+          if (core.traced && trace_ != nullptr) traceExec(core, Pipe::S, "poll", first, end, 0, -1);
+        }
+        syncMap.release(record.link);
+      }
+      stats.busy[0] += record.issue;
+      finishScalarWait(core, end);
+      return true;
+    }
+    case RecordKind::Cycle:
+      core.cycleTime = time;
+      finishScalarWait(core, time);
+      if (core.state == BlockState::Time) {
+        core.state = BlockState::Ready;
+        ready_.push_back(&core);
+      }
+      return true;
+    default:
+      stats.busy[0] += record.issue;
+      finishScalarWait(core, time);
+      return true;
+  }
+}
+
+void Machine::resolveWrite(std::uint32_t write, SimTime at) {
+  syncMap.resolve(write, at, [this](const SyncMap::Dependency& dependency) { wokenCores_.push_back(dependency.core); });
+}
+
+void Machine::flushWoken() {
+  // Replaying one core may resolve writes that wake others.
+  while (!wokenCores_.empty()) {
+    Core& core = *cores_[wokenCores_.back()];
+    wokenCores_.pop_back();
+    if (core.part != nullptr) replay(core);
+  }
+}
+
+void Machine::afterStep(Core& core) {
+  if (core.state == BlockState::Full) {
+    const auto starving = [&](Pipe p) {
+      const Core::PipeState& pipe = core.pipe(p);
+      return !pipe.inFlight && pipe.queue.head() >= pipe.commit;
+    };
+    const std::size_t count = core.recordCount();
+    if (count < options.recordLimit / 2 ||
+        (count < options.recordLimit * 32 && (starving(Pipe::Mte2) || starving(Pipe::Mte3)))) {
+      core.state = BlockState::Ready;
+      ready_.push_back(&core);
+    }
+    return;
+  }
+  if (core.state != BlockState::Finished) return;
+  for (const Core::PipeState& pipe : core.pipes) {
+    if (pipe.inFlight || !pipe.queue.empty()) return;
+  }
+  endBlock(core);
+}
+
+void Machine::beginTransfer(const Event& event) {
+  Core& core = *cores_[event.order / 8];
+  if (core.generation != event.generation || core.part == nullptr) return;  // cancelled meanwhile
+  const auto p = static_cast<Pipe>(event.order % 8);
+  Core::PipeState& pipe = core.pipe(p);
+  pipe.copyStart = event.at;
+  pipe.flowing = true;
+  const Record& record = pipe.queue.front();
+  if (record.pollRead) core.pollStart = event.at;
+  transferPort->start(fabric, event.at, record.path, record.value, coreKey(core, p));
+}
+
+void Machine::completeTransfer(SimTime at, std::uint64_t key) {
+  if ((key & kHostCopyKey) != 0) {
+    const auto index = static_cast<std::uint32_t>(key & 0xffffffffu);
+    HostCopy copy = std::move(copies_[index]);
+    copies_[index] = {};
+    freeCopies_.push_back(index);
+    copy.done(at + copy.latency);
+    return;
+  }
+  Core& core = *cores_[(key & 0xffffffu) / 8];
+  const auto p = static_cast<Pipe>(key % 8);
+  Core::PipeState& pipe = core.pipe(p);
+  if (core.part == nullptr || coreKey(core, p) != key || !pipe.flowing) return;
+  const Record record = pipe.queue.front();
+  pipe.queue.pop();
+  pipe.inFlight = pipe.flowing = false;
+  const SimTime visible = at + fabric.info(record.path).latency;
+  const SimTime free = std::max(at, pipe.copyStart + cyclePs(cluster.product.core.mteIssueCycles));
+  pipe.busy = free;
+  pipe.done = std::max(pipe.done, visible);
+  LaunchStats& stats = core.part->stats;
+  stats.busy[static_cast<std::size_t>(p)] += free - pipe.copyStart;
+  const bool remote = record.peer != 0xffff;
+  if (p == Pipe::Mte2) {
+    (remote ? stats.remoteLoadBytes : stats.localLoadBytes) += record.value;
+  } else {
+    (remote ? stats.remoteStoreBytes : stats.localStoreBytes) += record.value;
+    if (record.link != kNoLink) resolveWrite(record.link, visible);
+  }
+  if (core.traced && trace_ != nullptr) {
+    traceExec(core, p, p == Pipe::Mte2 ? "load" : "store", pipe.copyStart, free, record.value,
+              remote ? record.peer : -1);
+  }
+  replay(core);
+}
+
+void Machine::resourceRate(int resource, SimTime at, double bytesPerSecond) {
+  if (trace_ != nullptr) trace_->counter(resource, fabric.use(resource).name, at, bytesPerSecond);
+}
+
+}  // namespace vatlas::sim
