@@ -108,6 +108,9 @@ class Core final : public CorePort {
     if (!pair) pair = std::make_unique<std::array<FlagQueue, kFlagIds>>();
     return (*pair)[static_cast<std::size_t>(id)];
   }
+  bool epochIsOver(std::uint32_t e) const { return e - epochBase < epochTimes.size(); }
+  SimTime epochTime(std::uint32_t e) const { return epochTimes[e - epochBase]; }
+  void trimEpochs();  // forgets waits that no record refers to
   PipeState& pipe(Pipe p) { return pipes[static_cast<std::size_t>(p)]; }
 
   Machine& machine;
@@ -120,6 +123,9 @@ class Core final : public CorePort {
   bool cancelled = false;
   bool mergeOpen = false;
   bool traced = false;
+  bool entered = false;  // the block has run at least once
+  int unwinds = 0;       // API calls since it was cancelled
+  std::uint32_t sinceOpen = 0;  // records since the open read
   std::uint32_t epoch = 0;
   std::uint32_t issue = 0;
   std::uint32_t lastMergeIssue = 0;
@@ -138,7 +144,8 @@ class Core final : public CorePort {
   // Replay state.
   std::array<PipeState, kPipeCount> pipes;
   std::array<std::unique_ptr<std::array<FlagQueue, kFlagIds>>, kPipeCount * kPipeCount> flags;
-  std::vector<SimTime> epochTimes;  // [e]: when scalar wait e was over
+  std::vector<SimTime> epochTimes;  // [e - epochBase]: when scalar wait e was over
+  std::uint32_t epochBase = 0;
   SimTime pollStart = 0;
   std::uint32_t generation = 0;
   std::uint32_t sequence = 0;

@@ -85,6 +85,9 @@ void moveRows(std::byte* to, std::int64_t toStride, const std::byte* from, std::
   }
 }
 
+// A loop round a poll has fewer instructions than this; a read with more behind it is no poll.
+constexpr std::uint32_t kLongestPoll = 1u << 16;
+
 [[noreturn]] void outsideKernel() { throw std::logic_error("a kernel API call outside a running kernel block"); }
 
 }  // namespace
@@ -308,7 +311,10 @@ void Core::beginCall() {
     running.stopRequested.store(false, std::memory_order_relaxed);
     fault(KernelFault::Endless, "the block computed too long between two API calls");
   }
-  if (cancelled) throw KernelUnwind{};
+  if (cancelled) {
+    if (++unwinds > 1000) fiber->abandon();  // the kernel swallows what would end it
+    throw KernelUnwind{};
+  }
   scalarCost();
 }
 
@@ -326,6 +332,7 @@ void Core::push(Pipe p, const Record& record) {
   Record& stored = queue.at(queue.tail() - 1);
   stored.epoch = epoch;
   stored.issue = issue;
+  if (open.valid && ++sinceOpen > kLongestPoll) closeOpenRead();
   if (p == Pipe::V) mergeOpen = false;
   if (tooFarAhead()) yield(BlockState::Full);
 }
@@ -352,6 +359,17 @@ void Core::startEpoch(const Record& record) {
   push(Pipe::S, record);
   ++epoch;
   issue = 0;
+}
+
+void Core::trimEpochs() {
+  std::uint32_t oldest = epoch;
+  if (open.valid) oldest = std::min(oldest, open.epoch);
+  for (PipeState& p : pipes) {
+    if (!p.queue.empty()) oldest = std::min(oldest, p.queue.front().epoch);
+  }
+  oldest = std::min(oldest, epochBase + static_cast<std::uint32_t>(epochTimes.size()) - 1);
+  epochTimes.erase(epochTimes.begin(), epochTimes.begin() + (oldest - epochBase));
+  epochBase = oldest;
 }
 
 std::size_t Core::recordCount() const {
@@ -417,6 +435,7 @@ void Core::awaitChange() {
 void Core::openRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) {
   const bool keep = open.keep && open.address == address && open.bytes == bytes;
   open.valid = true;
+  sinceOpen = 0;
   open.observed = scalar;
   open.keep = keep;
   open.scalar = scalar;

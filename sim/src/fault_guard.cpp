@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <exception>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -99,6 +101,20 @@ void onWatchdog(int, siginfo_t*, void* context) {
   redirect(*block, user);
 }
 
+// An exception that leaves a noexcept function of a kernel ends the block, not the program.
+std::terminate_handler previousTerminate = nullptr;  // written while arming, on the one simulation thread
+
+[[noreturn]] void onTerminate() {
+  if (RunningBlock* block = runningBlock) {
+    block->trapped = true;
+    block->kind = KernelFault::Exception;
+    block->address = nullptr;
+    block->fiber->abandon();
+  }
+  if (previousTerminate != nullptr) previousTerminate();
+  std::abort();
+}
+
 }  // namespace
 
 struct FaultGuard::State {
@@ -131,6 +147,7 @@ void FaultGuard::arm() {
   stack.ss_sp = s.altStack.data();
   stack.ss_size = s.altStack.size();
   sigaltstack(&stack, &s.previousStack);
+  previousTerminate = std::set_terminate(onTerminate);
   struct sigaction action {};
   action.sa_sigaction = onTrap;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
@@ -166,6 +183,7 @@ void FaultGuard::disarm() {
   if (!s.armed) return;
   s.armed = false;
   runningBlock = nullptr;
+  std::set_terminate(previousTerminate);
   if (s.hasTimer) {
     const struct itimerspec off {};
     timer_settime(s.timer, 0, &off, nullptr);

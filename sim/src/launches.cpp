@@ -57,7 +57,8 @@ void Core::startBlock(LaunchPart& owner, int block, SimTime at) {
   hcclContext_ = owner.spec.hcclContext;
   apiState_ = nullptr;
   state = BlockState::Ready;
-  cancelled = faulted = mergeOpen = false;
+  cancelled = faulted = mergeOpen = entered = false;
+  unwinds = 0;
   epoch = issue = 0;
   spurious = 0;
   open.valid = open.keep = false;
@@ -79,6 +80,7 @@ void Core::startBlock(LaunchPart& owner, int block, SimTime at) {
     }
   }
   epochTimes.assign(1, at);
+  epochBase = 0;
   ++generation;
   sequence = 0;
 }
@@ -105,7 +107,6 @@ void Machine::launch(std::vector<KernelLaunch> parts, LaunchDone done) {
     LaunchPart* raw = part.get();
     const std::uint64_t id = stored.id;
     const SimTime begin = part->spec.start + cluster.product.launch.dispatch;
-    if (part->spec.timeout != kNever) timers_.emplace(begin + part->spec.timeout, id, part->number);
     schedule(begin, part->spec.order, [this, raw, id, begin] {
       if (launches_.count(id) == 0 || raw->ended) return;
       raw->taskStart = begin;
@@ -127,31 +128,24 @@ void Machine::queueOrBegin(LaunchPart& part) {
 void Machine::beginPart(LaunchPart& part) {
   const LaunchConfig& costs = cluster.product.launch;
   const int cores = std::min(part.spec.blocks, cluster.product.aivCount);
-  const int extra = part.spec.blocks - cores;
   part.started = true;
   part.nextBlock = 0;
   part.stats.coresUsed = cores;
+  if (part.spec.timeout != kNever) {
+    part.deadline = part.taskStart + part.spec.timeout;
+    timers_.emplace(part.deadline, part.launch->id, part.number);
+  }
   const SimTime first = part.taskStart + costs.hardwareInit + costs.softwareInit;
   part.lastEnd = first;
   for (int i = 0; i < cores; ++i) {
-    startNextBlock(*cores_[static_cast<std::size_t>(part.spec.device * cluster.product.aivCount + i)], first);
+    startNextBlock(*cores_[static_cast<std::size_t>(part.spec.device * cluster.product.aivCount + i)], part, first);
   }
-  (void)extra;
 }
 
-void Machine::startNextBlock(Core& core, SimTime at) {
-  LaunchPart* part = core.part;
-  if (part == nullptr) {
-    // First block on this core: the part is the one being begun on its card.
-    for (const auto& [id, launch] : launches_) {
-      for (const auto& candidate : launch->parts) {
-        if (candidate->started && !candidate->ended && candidate->spec.device == core.card) part = candidate.get();
-      }
-    }
-  }
+void Machine::startNextBlock(Core& core, LaunchPart& part, SimTime at) {
   core.traced = trace_ != nullptr && trace_->wantsCore(core.card, core.index);
-  core.startBlock(*part, part->nextBlock++, at);
-  ++part->runningBlocks;
+  core.startBlock(part, part.nextBlock++, at);
+  ++part.runningBlocks;
   ++busyCores_[static_cast<std::size_t>(core.card)];
   if (!core.fiber) core.fiber = fibers_.take();
   core.running.fiber = core.fiber.get();
@@ -161,14 +155,14 @@ void Machine::startNextBlock(Core& core, SimTime at) {
 
 void Machine::endBlock(Core& core) {
   LaunchPart& part = *core.part;
-  SimTime end = core.epochTimes.back() + core.issue;
+  SimTime end = core.epochTimes.back() + core.issue;  // the last scalar work
   for (const Core::PipeState& pipe : core.pipes) end = std::max({end, pipe.done, pipe.busy});
   part.lastEnd = std::max(part.lastEnd, end);
   core.state = BlockState::None;
   --part.runningBlocks;
   --busyCores_[static_cast<std::size_t>(core.card)];
   if (part.nextBlock < part.spec.blocks) {
-    startNextBlock(core, end + cluster.product.launch.perExtraBlock);
+    startNextBlock(core, part, end + cluster.product.launch.perExtraBlock);
     return;
   }
   core.part = nullptr;
@@ -180,9 +174,7 @@ void Machine::endBlock(Core& core) {
 void Machine::endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTime at) {
   part.ended = true;
   Launch& launch = *part.launch;
-  if (part.spec.timeout != kNever) {
-    timers_.erase({part.spec.start + cluster.product.launch.dispatch + part.spec.timeout, launch.id, part.number});
-  }
+  if (part.deadline != kNever) timers_.erase({part.deadline, launch.id, part.number});
   LaunchResult result;
   result.start = part.taskStart;
   result.end = at + cluster.product.launch.report;
@@ -200,10 +192,11 @@ void Machine::endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTim
   const std::size_t number = part.number;
   const int card = part.spec.device;
   const LaunchDone done = launch.done;
+  const EventOrder order{card, 0, launch.id};
   if (--launch.open == 0) launches_.erase(launch.id);  // `part` and `launch` are gone after this
   if (launches_.empty()) syncMap.clear();
   startWaiting(card, at);
-  schedule(result.end, EventOrder{card, 0, 0}, [done, number, result] { done(number, result); });
+  schedule(result.end, order, [done, number, result] { done(number, result); });
 }
 
 void Machine::startWaiting(int card, SimTime at) {
@@ -227,20 +220,17 @@ FaultReport Machine::reportFault(const Core& core) const {
   return report;
 }
 
-// Takes a block off its core, unwinding it if it is alive.
+// Takes a block off its core. One that is in the middle of its kernel is resumed once more, to unwind.
 void Machine::stopCore(Core& core) {
   if (core.part == nullptr) return;
-  const bool alive = core.state != BlockState::Finished && core.state != BlockState::None;
-  if (alive && core.fiber && core.epoch + core.issue + core.running.progress.load() > 0 && core.state != BlockState::Ready) {
+  if (core.entered && core.state != BlockState::Finished && core.state != BlockState::None) {
     core.cancelled = true;
-    core.state = BlockState::Ready;
-    resumeBlock(core);
+    switchTo(core);
   }
   for (auto waiter = memoryWaiters_.begin(); waiter != memoryWaiters_.end();) {
     waiter = waiter->second == &core ? memoryWaiters_.erase(waiter) : std::next(waiter);
   }
   ready_.erase(std::remove(ready_.begin(), ready_.end(), &core), ready_.end());
-  readyNext_.erase(std::remove(readyNext_.begin(), readyNext_.end(), &core), readyNext_.end());
   core.state = BlockState::None;
   ++core.generation;
   for (Core::PipeState& pipe : core.pipes) {
@@ -277,10 +267,11 @@ void Machine::failLaunch(Launch& launch, FaultReport report, SimTime at) {
 
 void Machine::fireTimer() {
   const auto [at, id, number] = *timers_.begin();
-  timers_.erase(timers_.begin());
-  const auto found = launches_.find(id);
-  if (found == launches_.end()) return;
-  const LaunchPart& part = *found->second->parts[number];
+  now = std::max(now, at);
+  expire(*launches_.at(id)->parts[number]);
+}
+
+void Machine::expire(LaunchPart& part) {
   FaultReport report;
   report.timedOut = true;
   report.kind = KernelFault::Endless;
@@ -290,8 +281,7 @@ void Machine::fireTimer() {
   report.what = fmt::format("kernel {} on device {} had not ended {} ms of simulated time after its start{}",
                             part.spec.name, part.spec.device, part.spec.timeout / kMillisecond,
                             memoryWaiters_.empty() ? "" : "; blocks wait for memory that nobody writes");
-  now = std::max(now, at);
-  failLaunch(*found->second, std::move(report), at);
+  failLaunch(*part.launch, std::move(report), part.deadline);
 }
 
 void Machine::cancelAll() {

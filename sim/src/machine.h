@@ -1,6 +1,7 @@
 // The engine behind Simulation: the ordered heap, the cores, the launches.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -28,6 +29,7 @@ struct LaunchPart {
   std::size_t number = 0;
   bool started = false;
   bool ended = false;
+  SimTime deadline = kNever;
   int nextBlock = 0;
   int runningBlocks = 0;
   SimTime taskStart = 0;
@@ -43,12 +45,22 @@ struct Launch {
   LaunchDone done;
 };
 
+// One transfer on its way into the fabric.
+struct Transfer {
+  int card = 0;  // whose engine moves the bytes
+  SimTime now = 0;
+  PathId path = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t key = 0;
+};
+
 // Where transfers enter the fabric; the SystemC shell puts its sockets in between.
 class TransferPort {
  public:
   virtual ~TransferPort() = default;
-  virtual void start(Fabric& fabric, SimTime now, PathId path, std::uint64_t bytes, std::uint64_t key) = 0;
-  virtual std::byte* hostAccess(Machine& machine, void* address, std::uint64_t bytes) = 0;
+  virtual void start(Fabric& fabric, const Transfer& transfer) = 0;
+  // Where the host finds the bytes of device memory (DMI).
+  virtual std::byte* deviceBytes(Machine& machine, const void* address) = 0;
 };
 
 class Machine final : private FabricObserver {
@@ -66,16 +78,17 @@ class Machine final : private FabricObserver {
   SimTime nextEvent() const;
   bool stalled() const;
   void cancelAll();
+  void setStopFlag(const std::atomic<bool>* flag) { stopFlag_ = flag; }
   void setTrace(TraceSink* sink);
 
   // For the cores' functional side.
-  const SimTime cyclePs(double cycles) const { return static_cast<SimTime>(cycles * picosecondsPerCycle_ + 0.5); }
+  SimTime cyclePs(double cycles) const { return static_cast<SimTime>(cycles * picosecondsPerCycle_ + 0.5); }
   std::uint64_t vectorTime(VectorOp op, std::uint32_t repeats) const;
   int checkGlobal(const void* address, std::uint64_t bytes) { return reader_->check(address, bytes); }
   void noteWrite(std::uintptr_t address, std::uint64_t bytes);
   void waitForWrite(Core& core);
-  PathId loadPath(int card, int memory) const { return loadPaths_[static_cast<std::size_t>(card * ranks_ + memory)]; }
-  PathId storePath(int card, int memory) const { return storePaths_[static_cast<std::size_t>(card * ranks_ + memory)]; }
+  PathId loadPath(int card, int peer) const { return loadPaths_[static_cast<std::size_t>(card * ranks_ + peer)]; }
+  PathId storePath(int card, int peer) const { return storePaths_[static_cast<std::size_t>(card * ranks_ + peer)]; }
 
   const ClusterConfig cluster;
   const SimulationOptions options;
@@ -83,7 +96,7 @@ class Machine final : private FabricObserver {
   Fabric fabric;
   SyncMap syncMap;
   std::function<void(int, int, std::string_view)> printSink;
-  TransferPort* transferPort = nullptr;
+  TransferPort* transferPort;  // never null
   SimTime now = 0;
   SimTime scalarIssue = 0;
   SimTime scalarLoadTime = 0;
@@ -95,14 +108,15 @@ class Machine final : private FabricObserver {
     std::uint32_t kind;  // 0: host action, 1: a core's copy starts
     std::uint64_t order; // host: stream; core: gid * 8 + pipe
     std::uint64_t sequence;
-    std::uint32_t generation;
+    std::uint32_t generation;  // core: of its block; host: in the order of scheduling
     std::uint32_t action;
     bool operator>(const Event& other) const {
       if (at != other.at) return at > other.at;
       if (kind != other.kind) return kind > other.kind;
       if (rank != other.rank) return rank > other.rank;
       if (order != other.order) return order > other.order;
-      return sequence > other.sequence;
+      if (sequence != other.sequence) return sequence > other.sequence;
+      return generation > other.generation;
     }
   };
   struct HostCopy {
@@ -110,21 +124,28 @@ class Machine final : private FabricObserver {
     SimTime latency = 0;
   };
 
+  // machine.cpp
+  void beginCopy(const Simulation::Copy& copy, std::function<void(SimTime)> done);
+  void handleNext(SimTime at);
+  bool stopRequested() const;
+
   // launches.cpp
   void beginPart(LaunchPart& part);
   void queueOrBegin(LaunchPart& part);
-  void startNextBlock(Core& core, SimTime at);
+  void startNextBlock(Core& core, LaunchPart& part, SimTime at);
   void endBlock(Core& core);
   void endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTime at);
   void failLaunch(Launch& launch, FaultReport report, SimTime at);
   void stopCore(Core& core);
   void fireTimer();
+  void expire(LaunchPart& part);
   void startWaiting(int card, SimTime at);
   FaultReport reportFault(const Core& core) const;
 
   // fibers.cpp
   void runFibers();
   void resumeBlock(Core& core);
+  bool switchTo(Core& core);  // false: the block is over
   static void blockMain(void* core);
   bool wakeSpuriously();
 
@@ -157,9 +178,9 @@ class Machine final : private FabricObserver {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
   std::vector<std::function<void()>> actions_;
   std::vector<std::uint32_t> freeActions_;
-  std::uint64_t sequence_ = 0;
+  std::uint32_t scheduled_ = 0;
   std::vector<Core*> ready_;
-  std::vector<Core*> readyNext_;
+  std::vector<Core*> batch_;
   std::multimap<std::uintptr_t, Core*> memoryWaiters_;
   std::vector<std::uint32_t> wokenCores_;
   std::map<std::uint64_t, std::unique_ptr<Launch>> launches_;
@@ -170,6 +191,7 @@ class Machine final : private FabricObserver {
   std::vector<HostCopy> copies_;
   std::vector<std::uint32_t> freeCopies_;
   TraceSink* trace_ = nullptr;
+  const std::atomic<bool>* stopFlag_ = nullptr;
   std::uint32_t pending_ = 0;  // pipes of the core being replayed that may go on
   friend class Core;
 };

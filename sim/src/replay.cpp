@@ -62,9 +62,9 @@ bool Machine::step(Core& core, Pipe p) {
   Core::PipeState& pipe = core.pipe(p);
   if (pipe.inFlight || pipe.queue.head() >= pipe.commit) return false;
   Record& record = pipe.queue.front();
-  if (record.epoch >= core.epochTimes.size()) return false;  // issued after a scalar wait that is not over
+  if (!core.epochIsOver(record.epoch)) return false;  // issued after a scalar wait that is not over
   if (p == Pipe::S) return stepScalar(core, record);
-  const SimTime issue = core.epochTimes[record.epoch] + record.issue;
+  const SimTime issue = core.epochTime(record.epoch) + record.issue;
   switch (record.kind) {
     case RecordKind::Exec: {
       const SimTime start = std::max(pipe.busy, issue);
@@ -94,7 +94,7 @@ bool Machine::step(Core& core, Pipe p) {
 
 bool Machine::stepCopy(Core& core, Pipe p, Record& record) {
   Core::PipeState& pipe = core.pipe(p);
-  SimTime start = std::max(pipe.busy, core.epochTimes[record.epoch] + record.issue);
+  SimTime start = std::max(pipe.busy, core.epochTime(record.epoch) + record.issue);
   if (record.link != kNoLink && p == Pipe::Mte2) {
     SyncMap::Dependency& dependency = syncMap.dependency(record.link);
     if (dependency.remaining != 0) {
@@ -128,7 +128,7 @@ void Machine::finishScalarWait(Core& core, SimTime at) {
 
 // The scalar unit: its records are waits (each opens an epoch), flags it sets, and its own memory accesses.
 bool Machine::stepScalar(Core& core, Record& record) {
-  const SimTime time = core.epochTimes[record.epoch] + record.issue;
+  const SimTime time = core.epochTime(record.epoch) + record.issue;
   LaunchStats& stats = core.part->stats;
   switch (record.kind) {
     case RecordKind::SetFlag:
@@ -204,6 +204,7 @@ void Machine::flushWoken() {
 }
 
 void Machine::afterStep(Core& core) {
+  if (core.epochTimes.size() > 65536) core.trimEpochs();
   if (core.state == BlockState::Full) {
     const auto starving = [&](Pipe p) {
       const Core::PipeState& pipe = core.pipe(p);
@@ -233,7 +234,7 @@ void Machine::beginTransfer(const Event& event) {
   pipe.flowing = true;
   const Record& record = pipe.queue.front();
   if (record.pollRead) core.pollStart = event.at;
-  transferPort->start(fabric, event.at, record.path, record.value, coreKey(core, p));
+  transferPort->start(fabric, {core.card, event.at, record.path, record.value, coreKey(core, p)});
 }
 
 void Machine::completeTransfer(SimTime at, std::uint64_t key) {

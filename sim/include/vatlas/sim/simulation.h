@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -126,6 +127,8 @@ class Simulation {
   // Launches whose blocks all wait for memory that nobody is about to write (no event is left that could wake them).
   bool stalled() const;
   void cancelAll();     // ends every launch with a fault; for teardown and Ctrl-C
+  // run() looks at the flag between blocks and events and returns early when it is set; null: none.
+  void setStopFlag(const std::atomic<bool>* flag);
 
   std::vector<ResourceReport> resources() const;
   void resetResources();
@@ -133,12 +136,14 @@ class Simulation {
   void setPrintSink(std::function<void(int device, int block, std::string_view line)> sink);
 
  private:
+  friend struct SimulationAccess;
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// Runs `body` with the SystemC kernel started on the calling thread; one per process, elaborated on first use.
-// The calls of Simulation::run inside body advance the SystemC clock. Throws if another thread owns the kernel.
+// The SystemC side: a small fixed model (clock, the process that runs the engine, TLM-2.0 sockets between each card and
+// the fabric and for the host link), elaborated once a process. One thread at a time may be in run(); it may be another
+// one later.
 class SystemCShell {
  public:
   static SystemCShell& instance();
