@@ -53,7 +53,6 @@ enum class BlockState : std::uint8_t {
 struct OpenRead {
   bool valid = false;
   bool observed = false;  // the kernel has looked at the result
-  bool keep = false;      // a repetition is real (woken without a change): do not take it back
   bool scalar = false;
   std::uintptr_t address = 0;
   std::uint64_t bytes = 0;

@@ -405,39 +405,32 @@ bool Core::repeatsOpenRead(std::uintptr_t address, std::uint64_t bytes, bool sca
          (open.observed || scalar);
 }
 
+// Called when a read repeats the open one. Waits until what it would see has changed, and takes back the failed round:
+// the replay works out the rounds by arithmetic. A block woken with nothing changed keeps its round as a real one.
 void Core::awaitChange() {
   const auto* memory = reinterpret_cast<const std::byte*>(open.address);
-  if (!open.keep) {
-    for (std::size_t p = 0; p < kPipeCount; ++p) pipes[p].queue.truncate(open.tails[p]);
-    epoch = open.epoch;
-    issue = open.issue;
-    mergeOpen = false;
-    if (open.link != kNoLink) {
-      SyncMap::Dependency& dependency = machine.syncMap.dependency(open.link);
-      if (dependency.remaining == 0) machine.syncMap.release(open.link);
-    }
-  } else {
-    open.valid = false;  // the iteration counts
-  }
-  open.link = kNoLink;
-  bool changed = std::memcmp(open.content.data(), memory, open.bytes) != 0;
-  bool woken = false;
-  while (!changed && !woken) {
+  const auto changed = [&] { return std::memcmp(open.content.data(), memory, open.bytes) != 0; };
+  while (!changed()) {
     machine.waitForWrite(*this);
     const int before = spurious;
     yield(BlockState::Memory);
-    woken = spurious != before;  // nothing else can happen: let the loop turn once for real
-    changed = std::memcmp(open.content.data(), memory, open.bytes) != 0;
+    if (spurious != before && !changed()) {
+      open.valid = false;
+      return;
+    }
   }
-  open.keep = woken && !changed;
+  for (std::size_t p = 0; p < kPipeCount; ++p) pipes[p].queue.truncate(open.tails[p]);
+  epoch = open.epoch;
+  issue = open.issue;
+  mergeOpen = false;
+  if (open.link != kNoLink && machine.syncMap.dependency(open.link).remaining == 0) machine.syncMap.release(open.link);
+  open.link = kNoLink;
 }
 
 void Core::openRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) {
-  const bool keep = open.keep && open.address == address && open.bytes == bytes;
   open.valid = true;
   sinceOpen = 0;
   open.observed = scalar;
-  open.keep = keep;
   open.scalar = scalar;
   open.address = address;
   open.bytes = bytes;

@@ -61,7 +61,7 @@ void Core::startBlock(LaunchPart& owner, int block, SimTime at) {
   unwinds = 0;
   epoch = issue = 0;
   spurious = 0;
-  open.valid = open.keep = false;
+  open.valid = false;
   open.link = kNoLink;
   running.imageBegin = owner.imageBegin;
   running.imageEnd = owner.imageEnd;
@@ -110,19 +110,29 @@ void Machine::launch(std::vector<KernelLaunch> parts, LaunchDone done) {
     schedule(begin, part->spec.order, [this, raw, id, begin] {
       if (launches_.count(id) == 0 || raw->ended) return;
       raw->taskStart = begin;
-      queueOrBegin(*raw);
+      queuePart(*raw);
     });
   }
 }
 
-// Launches of one card run one after another: a kernel begins when the cores it needs are free.
-void Machine::queueOrBegin(LaunchPart& part) {
-  const auto card = static_cast<std::size_t>(part.spec.device);
-  if (busyCores_[card] != 0 || !waitingParts_[card].empty()) {
-    waitingParts_[card].push_back(&part);
+// Launches of one card run one after another, in the order of their arrival.
+void Machine::queuePart(LaunchPart& part) {
+  waitingParts_[static_cast<std::size_t>(part.spec.device)].push_back(&part);
+  startWaiting(part.spec.device);
+}
+
+void Machine::startWaiting(int card) {
+  auto& queue = waitingParts_[static_cast<std::size_t>(card)];
+  if (queue.empty() || busyCores_[static_cast<std::size_t>(card)] != 0) return;
+  const SimTime free = cardFree_[static_cast<std::size_t>(card)];
+  if (free > now) {  // the replay has gone ahead: the last launch ends then
+    schedule(free, queue.front()->spec.order, [this, card] { startWaiting(card); });
     return;
   }
-  beginPart(part);
+  LaunchPart* next = queue.front();
+  queue.pop_front();
+  next->taskStart = std::max(next->taskStart, free);
+  beginPart(*next);
 }
 
 void Machine::beginPart(LaunchPart& part) {
@@ -191,21 +201,14 @@ void Machine::endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTim
   }
   const std::size_t number = part.number;
   const int card = part.spec.device;
+  const bool started = part.started;
   const LaunchDone done = launch.done;
   const EventOrder order{card, 0, launch.id};
   if (--launch.open == 0) launches_.erase(launch.id);  // `part` and `launch` are gone after this
   if (launches_.empty()) syncMap.clear();
-  startWaiting(card, at);
+  if (started) cardFree_[static_cast<std::size_t>(card)] = at;
+  startWaiting(card);
   schedule(result.end, order, [done, number, result] { done(number, result); });
-}
-
-void Machine::startWaiting(int card, SimTime at) {
-  auto& queue = waitingParts_[static_cast<std::size_t>(card)];
-  if (queue.empty() || busyCores_[static_cast<std::size_t>(card)] != 0) return;
-  LaunchPart* next = queue.front();
-  queue.pop_front();
-  next->taskStart = std::max(next->taskStart, at);
-  beginPart(*next);
 }
 
 FaultReport Machine::reportFault(const Core& core) const {

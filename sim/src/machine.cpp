@@ -58,6 +58,7 @@ Machine::Machine(const ClusterConfig& config, const SimulationOptions& simulatio
   }
   waitingParts_.resize(static_cast<std::size_t>(ranks_));
   busyCores_.assign(static_cast<std::size_t>(ranks_), 0);
+  cardFree_.assign(static_cast<std::size_t>(ranks_), 0);
 }
 
 Machine::~Machine() {

@@ -131,7 +131,7 @@ class Machine final : private FabricObserver {
 
   // launches.cpp
   void beginPart(LaunchPart& part);
-  void queueOrBegin(LaunchPart& part);
+  void queuePart(LaunchPart& part);
   void startNextBlock(Core& core, LaunchPart& part, SimTime at);
   void endBlock(Core& core);
   void endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTime at);
@@ -139,7 +139,7 @@ class Machine final : private FabricObserver {
   void stopCore(Core& core);
   void fireTimer();
   void expire(LaunchPart& part);
-  void startWaiting(int card, SimTime at);
+  void startWaiting(int card);
   FaultReport reportFault(const Core& core) const;
 
   // fibers.cpp
@@ -188,6 +188,7 @@ class Machine final : private FabricObserver {
   std::set<std::tuple<SimTime, std::uint64_t, std::size_t>> timers_;  // (deadline, launch, part)
   std::vector<std::deque<LaunchPart*>> waitingParts_;                 // by card: no core free yet
   std::vector<int> busyCores_;                                        // by card
+  std::vector<SimTime> cardFree_;                                     // by card: when its last launch ended
   std::vector<HostCopy> copies_;
   std::vector<std::uint32_t> freeCopies_;
   TraceSink* trace_ = nullptr;

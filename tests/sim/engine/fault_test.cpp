@@ -36,10 +36,17 @@ void goodKernel(const void* raw) {
 int depth(int n) {
   volatile char room[512];
   room[0] = static_cast<char>(n);
-  return depth(n + 1) + room[0];
+  return n < 0 ? 0 : depth(n + 1) + room[0];
 }
 
-void divideBy(volatile int* zero) { *zero = 1 / *zero; }
+void throwSomething() { throw std::runtime_error("through noexcept"); }
+void throughNoexcept() noexcept { throwSomething(); }
+
+void divideBy(volatile int* zero) {
+  volatile int one = 1;
+  const int quotient = one / *zero;
+  *zero = quotient;
+}
 
 // The undefined-behaviour sanitizer would report these before they trap.
 __attribute__((no_sanitize("undefined", "address", "thread"), noinline)) void trap(int what, const Args& args) {
@@ -53,7 +60,7 @@ __attribute__((no_sanitize("undefined", "address", "thread"), noinline)) void tr
     case 5: reinterpret_cast<void (*)()>(0x10)(); break;
     case 6: throw std::runtime_error("of the kernel's own");
     case 7: throw 42;
-    case 8: [&]() noexcept { throw std::runtime_error("through noexcept"); }(); break;
+    case 8: throughNoexcept(); break;
     case 9: core().copyIn(core().ub() + 248 * 1024 - 16, args.memory, row(32)); break;
     case 10: core().copyIn(core().ub(), args.memory + (1 << 20), row(32)); break;
     case 11: core().copyOut(args.memory - 32, core().ub(), row(64)); break;
@@ -77,8 +84,7 @@ __attribute__((no_sanitize("undefined", "address", "thread"), noinline)) void tr
         }
       }
     case 18:
-      for (volatile int i = 0;; i = i + 1) {
-      }
+      for (;;) asm volatile("" ::: "memory");
     default: break;
   }
 }

@@ -1,6 +1,7 @@
 // A machine with round numbers for the engine's tests: 1 GHz, so that a cycle is a nanosecond.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>
@@ -77,6 +78,7 @@ sim::KernelLaunch part(int device, void (*entry)(const void*), const Args& args,
 // Launches the parts side by side and runs to the end.
 inline std::vector<sim::LaunchResult> runParts(sim::Simulation& s, std::vector<sim::KernelLaunch> parts) {
   std::vector<sim::LaunchResult> results(parts.size());
+  for (sim::KernelLaunch& p : parts) p.start = std::max(p.start, s.now());
   s.launch(std::move(parts), [&](std::size_t i, const sim::LaunchResult& result) { results[i] = result; });
   s.run(sim::kNever);
   return results;
