@@ -8,8 +8,8 @@
 
 #include "fault_guard.h"
 #include "fiber.h"
+#include "pending_writes.h"
 #include "record.h"
-#include "sync_map.h"
 #include "vatlas/sim/core_port.h"
 
 namespace vatlas::sim {
@@ -49,19 +49,24 @@ enum class BlockState : std::uint8_t {
   Finished,  // the kernel function has returned; records may be left
 };
 
-// Where a read that may be polled began: everything since can be taken back.
+// The last small read, which may be one round of a poll. Its first round is real, and so is the look at its result
+// (Decide). When the kernel then repeats the read, it polls: the block sleeps until the bytes change, tries a round
+// that leaves no records, and so on until it goes on to something else; one Poll record then stands for all rounds.
 struct OpenRead {
   bool valid = false;
-  bool observed = false;  // the kernel has looked at the result
+  bool observed = false;    // the kernel has looked at the result
   bool scalar = false;
+  bool polling = false;     // there is a Poll record, not released yet
+  bool discarding = false;  // a repeated round is under way: it leaves no records
   std::uintptr_t address = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t record = 0;  // position of its Copy in the MTE2 queue
-  std::uint32_t link = kNoLink;
+  std::uint64_t poll = 0;   // position of the Poll record
+  SimTime arrival = 0;      // of the last change
+  // What comes after the look, taken back if the kernel repeats the read.
   std::array<std::uint64_t, kPipeCount> tails{};
   std::uint32_t epoch = 0;
   std::uint32_t issue = 0;
-  std::array<std::byte, SyncMap::kLargest> content;
+  std::array<std::byte, PendingWrites::kLargest> content;
 };
 
 class Core final : public CorePort {
@@ -75,14 +80,18 @@ class Core final : public CorePort {
   // The functional side (implemented in core_port.cpp) -------------------------------------------------------------
   void beginCall();                       // every API call passes here
   void scalarCost();                      // the scalar work of one API call
-  void push(Pipe pipe, const Record& record);
+  // Neither goes on to anything else when the record is one the block then waits for (`thenWaits`).
+  void push(Pipe pipe, const Record& record, bool thenWaits = false);
   void mergeOrPushExec(std::uint64_t duration, std::uint8_t op);
-  void startEpoch(const Record& record);  // a record the scalar unit waits for
-  void closeOpenRead() { open.valid = false; }
+  void startEpoch(const Record& record, bool thenWaits = false);  // a record the scalar unit waits for
+  void closeOpenRead();
   bool repeatsOpenRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) const;
-  void awaitChange();                     // a failed poll: back to its start, then wait for a write
+  void awaitChange();                     // a failed poll
   void openRead(std::uintptr_t address, std::uint64_t bytes, bool scalar);
-  std::uint32_t issueTime() const { return issue; }
+  void markDecision();
+  void rollBack();
+  bool beginSmallRead(std::uintptr_t address, std::uint64_t bytes, bool scalar);
+  std::uint64_t commitOf(std::size_t p) const { return open.valid && open.observed ? open.tails[p] : pipes[p].queue.tail(); }
   void yield(BlockState why);
   std::size_t recordCount() const;
   bool tooFarAhead() const;
@@ -145,7 +154,8 @@ class Core final : public CorePort {
   std::array<std::unique_ptr<std::array<FlagQueue, kFlagIds>>, kPipeCount * kPipeCount> flags;
   std::vector<SimTime> epochTimes;  // [e - epochBase]: when scalar wait e was over
   std::uint32_t epochBase = 0;
-  SimTime pollStart = 0;
+  SimTime pollStart = 0;  // of the last small read
+  SimTime decided = 0;    // of the last look at one
   std::uint32_t generation = 0;
   std::uint32_t sequence = 0;
 };

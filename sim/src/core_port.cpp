@@ -85,6 +85,8 @@ void moveRows(std::byte* to, std::int64_t toStride, const std::byte* from, std::
   }
 }
 
+// Reads of this size and less are of flags: the block waits until they have come in time.
+constexpr std::uint64_t kFlagBytes = 64;
 // A loop round a poll has fewer instructions than this; a read with more behind it is no poll.
 constexpr std::uint32_t kLongestPoll = 1u << 16;
 
@@ -117,21 +119,28 @@ void CorePort::copyIn(void* ub, const void* gm, const CopyShape& shape) {
   const auto* from = static_cast<const std::byte*>(gm);
   const int memory = checkRows(core, from, shape, "a copy from global memory");
   const auto address = reinterpret_cast<std::uintptr_t>(gm);
-  const bool small = shape.count == 1 && shape.bytes <= SyncMap::kLargest;
+  const bool small = shape.count == 1 && shape.bytes <= PendingWrites::kLargest;
   if (small) {
-    if (core.repeatsOpenRead(address, shape.bytes, false)) core.awaitChange();
-    core.openRead(address, shape.bytes, false);
+    if (!core.beginSmallRead(address, shape.bytes, false)) {
+      std::memcpy(to, gm, shape.bytes);
+      return;
+    }
   } else {
     core.closeOpenRead();
   }
-  moveRows(to, shape.ubStride, from, shape.gmStride, shape);
+  const Span span = spanOf(shape, shape.gmStride);
   Record record;
   record.kind = RecordKind::Copy;
   record.path = core.machine.loadPath(core.card, memory);
   record.peer = memory == core.card ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(memory);
   record.value = shape.total();
-  record.link = small ? core.open.link : kNoLink;
-  core.push(Pipe::Mte2, record);
+  record.small = small;
+  record.hold = (small && shape.bytes <= kFlagBytes) ||
+                core.machine.pending.overlaps(reinterpret_cast<std::uintptr_t>(from + span.first), span.bytes);
+  core.push(Pipe::Mte2, record, record.hold);
+  if (record.hold) core.yield(BlockState::Time);
+  moveRows(to, shape.ubStride, from, shape.gmStride, shape);
+  if (small) std::memcpy(core.open.content.data(), to, shape.bytes);
 }
 
 void CorePort::copyOut(void* gm, const void* ub, const CopyShape& shape) {
@@ -142,7 +151,6 @@ void CorePort::copyOut(void* gm, const void* ub, const CopyShape& shape) {
   auto* to = static_cast<std::byte*>(gm);
   const int memory = checkRows(core, to, shape, "a copy to global memory");
   core.closeOpenRead();
-  moveRows(to, shape.gmStride, from, shape.ubStride, shape);
   const Span span = spanOf(shape, shape.gmStride);
   const auto address = reinterpret_cast<std::uintptr_t>(to + span.first);
   Record record;
@@ -150,8 +158,13 @@ void CorePort::copyOut(void* gm, const void* ub, const CopyShape& shape) {
   record.path = core.machine.storePath(core.card, memory);
   record.peer = memory == core.card ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(memory);
   record.value = shape.total();
-  record.link = core.machine.syncMap.addWrite(address, span.bytes, core.gid);
-  core.machine.noteWrite(address, span.bytes);
+  if (shape.count == 1 && shape.bytes <= PendingWrites::kLargest) {
+    record.link = core.machine.pending.add(address, from, shape.bytes, core.gid);
+  } else {
+    core.machine.pending.applyOwn(core.gid, address, span.bytes);
+    moveRows(to, shape.gmStride, from, shape.ubStride, shape);
+    core.machine.noteWrite(address, span.bytes);
+  }
   core.push(Pipe::Mte3, record);
 }
 
@@ -218,17 +231,7 @@ void CorePort::pipeBarrierAll() {
 void CorePort::observeUb(const void*, std::uint32_t) {
   Core& core = asCore(*this);
   const ApiScope scope(core);
-  if (!core.open.valid || core.open.observed) return;
-  core.open.observed = true;
-  if (core.open.link == kNoLink) return;
-  // The wait moves from the read to the decision: a poll goes round its loop until the write has arrived.
-  Record& read = core.pipe(Pipe::Mte2).queue.at(core.open.record);
-  read.link = kNoLink;
-  read.pollRead = true;
-  Record record;
-  record.kind = RecordKind::Poll;
-  record.link = core.open.link;
-  core.startEpoch(record);
+  if (core.open.valid) core.markDecision();
 }
 
 void CorePort::scalarLoad(const void* gm, std::uint32_t bytes) {
@@ -238,13 +241,17 @@ void CorePort::scalarLoad(const void* gm, std::uint32_t bytes) {
   CopyShape shape;
   shape.bytes = bytes;
   checkRows(core, static_cast<const std::byte*>(gm), shape, "a scalar load");
-  if (core.repeatsOpenRead(address, bytes, true)) core.awaitChange();
-  core.openRead(address, bytes, true);
+  if (!core.beginSmallRead(address, bytes, true)) {
+    core.markDecision();
+    return;
+  }
   Record record;
   record.kind = RecordKind::Load;
   record.value = static_cast<std::uint64_t>(core.machine.scalarLoadTime);
-  record.link = core.open.link;
-  core.startEpoch(record);
+  core.startEpoch(record, true);
+  core.yield(BlockState::Time);
+  std::memcpy(core.open.content.data(), gm, bytes);
+  core.markDecision();
 }
 
 void CorePort::scalarStore(void* gm, const void* value, std::uint32_t bytes) {
@@ -255,13 +262,11 @@ void CorePort::scalarStore(void* gm, const void* value, std::uint32_t bytes) {
   shape.bytes = bytes;
   const int memory = checkRows(core, static_cast<const std::byte*>(gm), shape, "a scalar store");
   core.closeOpenRead();
-  std::memcpy(gm, value, bytes);
   Record record;
   record.kind = RecordKind::Store;
   record.path = core.machine.storePath(core.card, memory);
   record.value = static_cast<std::uint64_t>(core.machine.fabric.info(record.path).latency);
-  record.link = core.machine.syncMap.addWrite(address, bytes, core.gid);
-  core.machine.noteWrite(address, bytes);
+  record.link = core.machine.pending.add(address, value, bytes, core.gid);
   core.push(Pipe::S, record);
 }
 
@@ -271,7 +276,7 @@ std::int64_t CorePort::systemCycle() {
   core.closeOpenRead();
   Record record;
   record.kind = RecordKind::Cycle;
-  core.startEpoch(record);
+  core.startEpoch(record, true);
   core.yield(BlockState::Time);
   const double ticks = static_cast<double>(core.cycleTime) * core.machine.cluster.product.systemCounterMhz / 1e6;
   return static_cast<std::int64_t>(ticks);
@@ -326,19 +331,21 @@ void Core::scalarCost() {
   startEpoch(tick);
 }
 
-void Core::push(Pipe p, const Record& record) {
+void Core::push(Pipe p, const Record& record, bool thenWaits) {
+  if (open.discarding) return;
   RecordQueue& queue = pipe(p).queue;
   queue.push(record);
   Record& stored = queue.at(queue.tail() - 1);
   stored.epoch = epoch;
   stored.issue = issue;
-  if (open.valid && ++sinceOpen > kLongestPoll) closeOpenRead();
+  if (open.valid && open.observed && ++sinceOpen > kLongestPoll) closeOpenRead();
   if (p == Pipe::V) mergeOpen = false;
-  if (tooFarAhead()) yield(BlockState::Full);
+  if (!thenWaits && tooFarAhead()) yield(BlockState::Full);
 }
 
 // Back-to-back vector instructions become one record. That is exact when each is issued before its predecessor ends.
 void Core::mergeOrPushExec(std::uint64_t duration, std::uint8_t op) {
+  if (open.discarding) return;
   RecordQueue& queue = pipe(Pipe::V).queue;
   if (mergeOpen && !traced && issue - lastMergeIssue <= lastMergeDuration) {
     queue.at(queue.tail() - 1).value += duration;
@@ -354,16 +361,17 @@ void Core::mergeOrPushExec(std::uint64_t duration, std::uint8_t op) {
   lastMergeDuration = duration;
 }
 
-void Core::startEpoch(const Record& record) {
+void Core::startEpoch(const Record& record, bool thenWaits) {
+  if (open.discarding) return;
   mergeOpen = false;
-  push(Pipe::S, record);
+  push(Pipe::S, record, thenWaits);
   ++epoch;
   issue = 0;
 }
 
 void Core::trimEpochs() {
   std::uint32_t oldest = epoch;
-  if (open.valid) oldest = std::min(oldest, open.epoch);
+  if (open.valid && open.observed) oldest = std::min(oldest, open.epoch);
   for (PipeState& p : pipes) {
     if (!p.queue.empty()) oldest = std::min(oldest, p.queue.front().epoch);
   }
@@ -380,6 +388,7 @@ std::size_t Core::recordCount() const {
 
 // Ahead enough to stop, and both DMA queues hold work: the replay can then not need a request that is not there yet.
 bool Core::tooFarAhead() const {
+  if (open.valid && open.observed) return false;  // bounded by kLongestPoll
   const std::size_t limit = machine.options.recordLimit;
   const auto& in = pipes[static_cast<std::size_t>(Pipe::Mte2)];
   const auto& out = pipes[static_cast<std::size_t>(Pipe::Mte3)];
@@ -387,9 +396,7 @@ bool Core::tooFarAhead() const {
   const std::size_t total = recordCount();
   if (total < limit) return false;
   if (total >= limit * 64) return true;
-  const std::uint64_t inEnd = open.valid ? open.tails[static_cast<std::size_t>(Pipe::Mte2)] : in.queue.tail();
-  const std::uint64_t outEnd = open.valid ? open.tails[static_cast<std::size_t>(Pipe::Mte3)] : out.queue.tail();
-  return inEnd > in.queue.head() && outEnd > out.queue.head();
+  return !in.queue.empty() && !out.queue.empty();
 }
 
 void Core::yield(BlockState why) {
@@ -401,13 +408,72 @@ void Core::yield(BlockState why) {
 }
 
 bool Core::repeatsOpenRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) const {
-  return open.valid && open.address == address && open.bytes == bytes && open.scalar == scalar &&
-         (open.observed || scalar);
+  return open.valid && open.observed && open.address == address && open.bytes == bytes && open.scalar == scalar;
 }
 
-// Called when a read repeats the open one. Waits until what it would see has changed, and takes back the failed round:
-// the replay works out the rounds by arithmetic. A block woken with nothing changed keeps its round as a real one.
+// False: the read repeats one that has been looked at; what it waits for has happened, and it leaves no record.
+bool Core::beginSmallRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) {
+  if (repeatsOpenRead(address, bytes, scalar)) awaitChange();
+  if (open.discarding) return false;
+  openRead(address, bytes, scalar);
+  return true;
+}
+
+// The kernel goes on to something else: what it saw last was what it waited for.
+void Core::closeOpenRead() {
+  if (open.valid && open.polling) {
+    Record& poll = pipe(Pipe::S).queue.at(open.poll);
+    poll.value = static_cast<std::uint64_t>(open.arrival);
+    poll.released = true;
+    if (open.discarding) {
+      epoch = open.epoch;
+      issue = open.issue;
+    }
+  }
+  open.valid = open.polling = open.discarding = false;
+}
+
+void Core::rollBack() {
+  for (std::size_t p = 0; p < kPipeCount; ++p) pipes[p].queue.truncate(open.tails[p]);
+  epoch = open.epoch;
+  issue = open.issue;
+  mergeOpen = false;
+}
+
+// The kernel looks at what the open read brought.
+void Core::markDecision() {
+  if (open.discarding) {  // a repeated round ends here
+    open.discarding = false;
+    rollBack();
+    return;
+  }
+  if (open.observed) return;
+  Record record;
+  record.kind = RecordKind::Decide;
+  startEpoch(record);
+  open.observed = true;
+  sinceOpen = 0;
+  for (std::size_t p = 0; p < kPipeCount; ++p) open.tails[p] = pipes[p].queue.tail();
+  open.epoch = epoch;
+  open.issue = issue;
+}
+
+// The kernel looks again at what was not there yet. Sleeps until the bytes are no longer what it saw. A block that is
+// woken with nothing changed turns once for real.
 void Core::awaitChange() {
+  rollBack();
+  if (!open.polling) {
+    Record record;
+    record.kind = RecordKind::Poll;
+    open.observed = false;  // not part of what can be taken back
+    startEpoch(record);
+    open.observed = true;
+    open.poll = pipe(Pipe::S).queue.tail() - 1;
+    open.polling = true;
+    for (std::size_t p = 0; p < kPipeCount; ++p) open.tails[p] = pipes[p].queue.tail();
+    open.epoch = epoch;
+    open.issue = issue;
+  }
   const auto* memory = reinterpret_cast<const std::byte*>(open.address);
   const auto changed = [&] { return std::memcmp(open.content.data(), memory, open.bytes) != 0; };
   while (!changed()) {
@@ -415,32 +481,24 @@ void Core::awaitChange() {
     const int before = spurious;
     yield(BlockState::Memory);
     if (spurious != before && !changed()) {
-      open.valid = false;
+      open.arrival = 0;
+      closeOpenRead();
       return;
     }
   }
-  for (std::size_t p = 0; p < kPipeCount; ++p) pipes[p].queue.truncate(open.tails[p]);
-  epoch = open.epoch;
-  issue = open.issue;
-  mergeOpen = false;
-  if (open.link != kNoLink && machine.syncMap.dependency(open.link).remaining == 0) machine.syncMap.release(open.link);
-  open.link = kNoLink;
+  std::memcpy(open.content.data(), memory, open.bytes);
+  open.arrival = machine.now;
+  open.discarding = true;
+  sinceOpen = 0;
 }
 
 void Core::openRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) {
+  closeOpenRead();
   open.valid = true;
-  sinceOpen = 0;
-  open.observed = scalar;
+  open.observed = false;
   open.scalar = scalar;
   open.address = address;
   open.bytes = bytes;
-  open.record = pipe(Pipe::Mte2).queue.tail();
-  for (std::size_t p = 0; p < kPipeCount; ++p) open.tails[p] = pipes[p].queue.tail();
-  open.epoch = epoch;
-  open.issue = issue;
-  mergeOpen = false;
-  std::memcpy(open.content.data(), reinterpret_cast<const void*>(address), bytes);
-  open.link = machine.syncMap.dependOn(address, bytes, gid);
 }
 
 }  // namespace vatlas::sim

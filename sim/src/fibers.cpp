@@ -61,16 +61,13 @@ void Machine::resumeBlock(Core& core) {
   }
   if (!alive) {
     core.state = BlockState::Finished;
-    core.open.valid = false;
+    core.closeOpenRead();
   }
   if (core.faulted) {
     failLaunch(*core.part->launch, reportFault(core), std::max(now, core.epochTimes.back()));
     return;
   }
-  for (std::size_t p = 0; p < kPipeCount; ++p) {
-    Core::PipeState& pipe = core.pipes[p];
-    pipe.commit = core.open.valid ? core.open.tails[p] : pipe.queue.tail();
-  }
+  for (std::size_t p = 0; p < kPipeCount; ++p) core.pipes[p].commit = core.commitOf(p);
   replay(core);
 }
 
@@ -95,7 +92,6 @@ void Machine::runFibers() {
         return;
       }
       resumeBlock(core);
-      flushWoken();
       if (core.part != nullptr && core.epochTimes.back() > core.part->deadline) expire(*core.part);
     }
     batch_.clear();
@@ -124,7 +120,7 @@ void Machine::waitForWrite(Core& core) { memoryWaiters_.emplace(core.open.addres
 
 void Machine::noteWrite(std::uintptr_t address, std::uint64_t bytes) {
   if (memoryWaiters_.empty()) return;
-  const std::uintptr_t first = address - std::min<std::uintptr_t>(address, SyncMap::kLargest);
+  const std::uintptr_t first = address - std::min<std::uintptr_t>(address, PendingWrites::kLargest);
   for (auto waiter = memoryWaiters_.lower_bound(first);
        waiter != memoryWaiters_.end() && waiter->first < address + bytes;) {
     Core& core = *waiter->second;

@@ -61,8 +61,7 @@ void Core::startBlock(LaunchPart& owner, int block, SimTime at) {
   unwinds = 0;
   epoch = issue = 0;
   spurious = 0;
-  open.valid = false;
-  open.link = kNoLink;
+  open.valid = open.polling = open.discarding = false;
   running.imageBegin = owner.imageBegin;
   running.imageEnd = owner.imageEnd;
   running.trapped = false;
@@ -205,7 +204,6 @@ void Machine::endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTim
   const LaunchDone done = launch.done;
   const EventOrder order{card, 0, launch.id};
   if (--launch.open == 0) launches_.erase(launch.id);  // `part` and `launch` are gone after this
-  if (launches_.empty()) syncMap.clear();
   if (started) cardFree_[static_cast<std::size_t>(card)] = at;
   startWaiting(card);
   schedule(result.end, order, [done, number, result] { done(number, result); });
@@ -234,6 +232,7 @@ void Machine::stopCore(Core& core) {
     waiter = waiter->second == &core ? memoryWaiters_.erase(waiter) : std::next(waiter);
   }
   ready_.erase(std::remove(ready_.begin(), ready_.end(), &core), ready_.end());
+  pending.drop(core.gid);
   core.state = BlockState::None;
   ++core.generation;
   for (Core::PipeState& pipe : core.pipes) {

@@ -78,7 +78,7 @@ void Machine::schedule(SimTime at, EventOrder order, std::function<void()> actio
   Event event;
   event.at = at;
   event.rank = order.rank;
-  event.kind = 0;
+  event.kind = kAction;
   event.order = order.stream;
   event.sequence = order.sequence;
   event.generation = scheduled_++;
@@ -131,7 +131,7 @@ SimTime Machine::nextEvent() const {
   SimTime next = fabric.nextCompletion();
   if (!heap_.empty()) next = std::min(next, heap_.top().at);
   if (!timers_.empty()) next = std::min(next, std::get<0>(*timers_.begin()));
-  if (!ready_.empty() || !wokenCores_.empty()) next = std::min(next, now);
+  if (!ready_.empty()) next = std::min(next, now);
   return next;
 }
 
@@ -143,7 +143,6 @@ bool Machine::stopRequested() const { return stopFlag_ != nullptr && stopFlag_->
 
 SimTime Machine::run(SimTime limit) {
   for (;;) {
-    flushWoken();
     runFibers();
     if (stopRequested()) break;
     const SimTime next = nextEvent();
@@ -156,11 +155,18 @@ SimTime Machine::run(SimTime limit) {
   return nextEvent();
 }
 
-// The earliest event; at one time host actions come first, then transfers that end, then those that begin.
+// The earliest event; at one time writes arrive first, then come host actions, transfers that end, those that begin.
 void Machine::handleNext(SimTime at) {
   now = std::max(now, at);
   const bool heapFirst = !heap_.empty() && heap_.top().at == at;
-  if (heapFirst && heap_.top().kind == 0) {
+  if (heapFirst && heap_.top().kind == kApply) {
+    const std::uint32_t write = heap_.top().action;
+    heap_.pop();
+    const std::uintptr_t address = pending.at(write).address;
+    const std::uint32_t bytes = pending.at(write).bytes;
+    pending.apply(write);
+    noteWrite(address, bytes);
+  } else if (heapFirst && heap_.top().kind == kAction) {
     const Event event = heap_.top();
     heap_.pop();
     const std::function<void()> action = std::move(actions_[event.action]);

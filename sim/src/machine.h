@@ -15,7 +15,7 @@
 
 #include "core.h"
 #include "fabric.h"
-#include "sync_map.h"
+#include "pending_writes.h"
 #include "vatlas/sim/simulation.h"
 
 namespace vatlas::sim {
@@ -94,7 +94,7 @@ class Machine final : private FabricObserver {
   const SimulationOptions options;
   DeviceMemory memory;
   Fabric fabric;
-  SyncMap syncMap;
+  PendingWrites pending;
   std::function<void(int, int, std::string_view)> printSink;
   TransferPort* transferPort;  // never null
   SimTime now = 0;
@@ -105,7 +105,7 @@ class Machine final : private FabricObserver {
   struct Event {
     SimTime at;
     std::int32_t rank;
-    std::uint32_t kind;  // 0: host action, 1: a core's copy starts
+    std::uint32_t kind;  // kApply, kAction or kCore
     std::uint64_t order; // host: stream; core: gid * 8 + pipe
     std::uint64_t sequence;
     std::uint32_t generation;  // core: of its block; host: in the order of scheduling
@@ -119,6 +119,9 @@ class Machine final : private FabricObserver {
       return generation > other.generation;
     }
   };
+  static constexpr std::uint32_t kApply = 0;   // a small write arrives
+  static constexpr std::uint32_t kAction = 1;  // the host's
+  static constexpr std::uint32_t kCore = 2;    // a copy or a scalar load of a core starts
   struct HostCopy {
     std::function<void(SimTime)> done;
     SimTime latency = 0;
@@ -154,13 +157,15 @@ class Machine final : private FabricObserver {
   bool step(Core& core, Pipe p);
   bool stepScalar(Core& core, Record& record);
   bool stepCopy(Core& core, Pipe p, Record& record);
-  void wake(std::uint32_t& pending, Pipe p) const { pending |= 1u << static_cast<unsigned>(p); }
+  void wake(std::uint32_t& pipes, Pipe p) const { pipes |= 1u << static_cast<unsigned>(p); }
   void beginTransfer(const Event& event);
   void completeTransfer(SimTime at, std::uint64_t key);
-  void resolveWrite(std::uint32_t write, SimTime at);
+  void scheduleWrite(const Core& core, std::uint32_t write, SimTime at);
+  void pushCoreEvent(Core& core, Pipe p, SimTime at);
+  void wakeAtTime(Core& core);
   void finishScalarWait(Core& core, SimTime at);
+  void finishPoll(Core& core, SimTime arrival);
   void afterStep(Core& core);
-  void flushWoken();
   void traceExec(Core& core, Pipe p, std::string_view name, SimTime start, SimTime end, std::uint64_t bytes, int peer);
   void resourceRate(int resource, SimTime at, double bytesPerSecond) override;
 
@@ -182,7 +187,6 @@ class Machine final : private FabricObserver {
   std::vector<Core*> ready_;
   std::vector<Core*> batch_;
   std::multimap<std::uintptr_t, Core*> memoryWaiters_;
-  std::vector<std::uint32_t> wokenCores_;
   std::map<std::uint64_t, std::unique_ptr<Launch>> launches_;
   std::uint64_t nextLaunch_ = 1;
   std::set<std::tuple<SimTime, std::uint64_t, std::size_t>> timers_;  // (deadline, launch, part)

@@ -16,9 +16,10 @@ enum class RecordKind : std::uint8_t {
   SetFlag,  // to pipe `other`
   WaitFlag, // from pipe `other`
   Barrier,  // waits for the pipe's own results
-  Poll,     // scalar: decides on what the last poll read saw; `link` is its dependency
-  Load,     // scalar: a load from global memory, `value` picoseconds; `link` may be its dependency
-  Store,    // scalar: a store to global memory, `value` picoseconds to visibility; `link` is the tracked write
+  Decide,   // scalar: looks at what the last small read brought
+  Poll,     // scalar: that was not it; goes round until a write that arrives at `value`; waits while not `released`
+  Load,     // scalar: a load from global memory, `value` picoseconds
+  Store,    // scalar: a store to global memory, `value` picoseconds to visibility; `link` is the pending write
   Cycle,    // scalar: the block waits until time has come here
 };
 
@@ -28,13 +29,15 @@ struct Record {
   RecordKind kind = RecordKind::Exec;
   Pipe other = Pipe::S;
   std::uint8_t flag = 0;     // flag id; VectorOp of an Exec
-  bool pollRead = false;     // Copy: a Poll record follows that starts from this read
+  bool small = false;     // Copy in: may be what a Poll starts from
+  bool hold = false;      // Copy in: the block waits for its start
+  bool released = false;  // Poll
   std::uint32_t epoch = 0;   // scalar waits that precede it in program order
   std::uint32_t issue = 0;   // picoseconds of scalar work since that wait
   std::uint16_t path = 0;
   std::uint16_t peer = 0xffff;  // card of a remote memory
   std::uint64_t value = 0;
-  std::uint32_t link = kNoLink;  // dependency (reads) or tracked write (stores)
+  std::uint32_t link = kNoLink;  // pending write (stores)
 };
 static_assert(sizeof(Record) <= 40);
 

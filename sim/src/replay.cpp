@@ -44,15 +44,15 @@ void Machine::traceExec(Core& core, Pipe p, std::string_view name, SimTime start
 // Takes the core's pipes as far as their records allow.
 void Machine::replay(Core& core) {
   constexpr std::uint32_t kAll = (1u << kPipeCount) - 1;
-  std::uint32_t pending = kAll;
-  while (pending != 0) {
+  std::uint32_t runnable = kAll;
+  while (runnable != 0) {
     pending_ = 0;
     for (std::size_t p = 0; p < kPipeCount; ++p) {
-      if ((pending >> p & 1u) == 0) continue;
+      if ((runnable >> p & 1u) == 0) continue;
       while (step(core, static_cast<Pipe>(p))) {
       }
     }
-    pending = pending_;
+    runnable = pending_;
   }
   afterStep(core);
 }
@@ -94,30 +94,28 @@ bool Machine::step(Core& core, Pipe p) {
 
 bool Machine::stepCopy(Core& core, Pipe p, Record& record) {
   Core::PipeState& pipe = core.pipe(p);
-  SimTime start = std::max(pipe.busy, core.epochTime(record.epoch) + record.issue);
-  if (record.link != kNoLink && p == Pipe::Mte2) {
-    SyncMap::Dependency& dependency = syncMap.dependency(record.link);
-    if (dependency.remaining != 0) {
-      dependency.blocked = true;
-      dependency.pipe = p;
-      return false;
-    }
-    start = std::max(start, dependency.latest);
-    syncMap.release(record.link);
-    record.link = kNoLink;
-  }
-  pipe.inFlight = true;
   pipe.flowing = false;
+  pushCoreEvent(core, p, std::max(pipe.busy, core.epochTime(record.epoch) + record.issue));
+  return false;
+}
+
+void Machine::pushCoreEvent(Core& core, Pipe p, SimTime at) {
+  core.pipe(p).inFlight = true;
   Event event;
-  event.at = start;
+  event.at = at;
   event.rank = core.card;
-  event.kind = 1;
+  event.kind = kCore;
   event.order = core.gid * 8u + static_cast<std::uint64_t>(p);
   event.sequence = core.sequence++;
   event.generation = core.generation;
   event.action = 0;
   heap_.push(event);
-  return false;
+}
+
+void Machine::wakeAtTime(Core& core) {
+  if (core.state != BlockState::Time) return;
+  core.state = BlockState::Ready;
+  ready_.push_back(&core);
 }
 
 void Machine::finishScalarWait(Core& core, SimTime at) {
@@ -137,7 +135,7 @@ bool Machine::stepScalar(Core& core, Record& record) {
       core.pipe(Pipe::S).queue.pop();
       return true;
     case RecordKind::Store:
-      if (record.link != kNoLink) resolveWrite(record.link, time + static_cast<SimTime>(record.value));
+      scheduleWrite(core, record.link, time + static_cast<SimTime>(record.value));
       core.pipe(Pipe::S).done = std::max(core.pipe(Pipe::S).done, time + static_cast<SimTime>(record.value));
       core.pipe(Pipe::S).queue.pop();
       return true;
@@ -148,40 +146,20 @@ bool Machine::stepScalar(Core& core, Record& record) {
       finishScalarWait(core, std::max(time, flags.pop()));
       return true;
     }
-    case RecordKind::Poll:
-    case RecordKind::Load: {
-      const bool load = record.kind == RecordKind::Load;
-      const SimTime first = load ? time : core.pollStart;
-      const SimTime decided = load ? time + static_cast<SimTime>(record.value) : time;
-      SimTime end = decided;
-      if (record.link != kNoLink) {
-        SyncMap::Dependency& dependency = syncMap.dependency(record.link);
-        if (dependency.remaining != 0) {
-          dependency.blocked = true;
-          dependency.pipe = Pipe::S;
-          return false;
-        }
-        if (dependency.latest > first) {  // rounds of one period each until the first that starts after the arrival
-          const SimTime period = std::max<SimTime>(decided - first, 1);
-          const SimTime rounds = (dependency.latest - first + period - 1) / period;
-          end = first + (rounds + 1) * period;
-          stats.peerWait += end - decided;
-          stats.longestPeerWait = std::max(stats.longestPeerWait, end - decided);
-          if (core.traced && trace_ != nullptr) traceExec(core, Pipe::S, "poll", first, end, 0, -1);
-        }
-        syncMap.release(record.link);
-      }
+    case RecordKind::Load: pushCoreEvent(core, Pipe::S, time); return false;
+    case RecordKind::Decide:
+      core.decided = time;
       stats.busy[0] += record.issue;
-      finishScalarWait(core, end);
+      finishScalarWait(core, time);
       return true;
-    }
+    case RecordKind::Poll:
+      if (!record.released) return false;
+      finishPoll(core, static_cast<SimTime>(record.value));
+      return true;
     case RecordKind::Cycle:
       core.cycleTime = time;
       finishScalarWait(core, time);
-      if (core.state == BlockState::Time) {
-        core.state = BlockState::Ready;
-        ready_.push_back(&core);
-      }
+      wakeAtTime(core);
       return true;
     default:
       stats.busy[0] += record.issue;
@@ -190,17 +168,32 @@ bool Machine::stepScalar(Core& core, Record& record) {
   }
 }
 
-void Machine::resolveWrite(std::uint32_t write, SimTime at) {
-  syncMap.resolve(write, at, [this](const SyncMap::Dependency& dependency) { wokenCores_.push_back(dependency.core); });
+// The first round has been replayed. Further ones take as long each, until the first that starts after the arrival.
+void Machine::finishPoll(Core& core, SimTime arrival) {
+  SimTime end = core.decided;
+  if (arrival > core.pollStart) {
+    const SimTime period = std::max<SimTime>(core.decided - core.pollStart, 1);
+    const SimTime rounds = (arrival - core.pollStart + period - 1) / period;
+    end = core.pollStart + (rounds + 1) * period;
+    LaunchStats& stats = core.part->stats;
+    stats.peerWait += end - core.decided;
+    stats.longestPeerWait = std::max(stats.longestPeerWait, end - core.decided);
+    if (core.traced && trace_ != nullptr) traceExec(core, Pipe::S, "poll", core.pollStart, end, 0, -1);
+  }
+  finishScalarWait(core, end);
 }
 
-void Machine::flushWoken() {
-  // Replaying one core may resolve writes that wake others.
-  while (!wokenCores_.empty()) {
-    Core& core = *cores_[wokenCores_.back()];
-    wokenCores_.pop_back();
-    if (core.part != nullptr) replay(core);
-  }
+void Machine::scheduleWrite(const Core& core, std::uint32_t write, SimTime at) {
+  pending.schedule(write);
+  Event event;
+  event.at = at;
+  event.rank = core.card;
+  event.kind = kApply;
+  event.order = core.gid;
+  event.sequence = scheduled_;
+  event.generation = scheduled_++;
+  event.action = write;
+  heap_.push(event);
 }
 
 void Machine::afterStep(Core& core) {
@@ -230,10 +223,20 @@ void Machine::beginTransfer(const Event& event) {
   if (core.generation != event.generation || core.part == nullptr) return;  // cancelled meanwhile
   const auto p = static_cast<Pipe>(event.order % 8);
   Core::PipeState& pipe = core.pipe(p);
+  const Record& record = pipe.queue.front();
+  if (p == Pipe::S) {  // a scalar load
+    pipe.inFlight = false;
+    core.pollStart = event.at;
+    wakeAtTime(core);
+    core.part->stats.busy[0] += record.issue;
+    finishScalarWait(core, event.at + static_cast<SimTime>(record.value));
+    replay(core);
+    return;
+  }
   pipe.copyStart = event.at;
   pipe.flowing = true;
-  const Record& record = pipe.queue.front();
-  if (record.pollRead) core.pollStart = event.at;
+  if (record.small) core.pollStart = event.at;
+  if (record.hold) wakeAtTime(core);
   transferPort->start(fabric, {core.card, event.at, record.path, record.value, coreKey(core, p)});
 }
 
@@ -264,7 +267,7 @@ void Machine::completeTransfer(SimTime at, std::uint64_t key) {
     (remote ? stats.remoteLoadBytes : stats.localLoadBytes) += record.value;
   } else {
     (remote ? stats.remoteStoreBytes : stats.localStoreBytes) += record.value;
-    if (record.link != kNoLink) resolveWrite(record.link, visible);
+    if (record.link != kNoLink) scheduleWrite(core, record.link, visible);
   }
   if (core.traced && trace_ != nullptr) {
     traceExec(core, p, p == Pipe::Mte2 ? "load" : "store", pipe.copyStart, free, record.value,
