@@ -164,7 +164,7 @@ SimTime SystemCShell::run(Simulation& simulation, SimTime limit) {
   s.top->simulation = &simulation;
   s.top->limit = limit;
   s.top->error = nullptr;
-  s.top->go.notify(sc_core::SC_ZERO_TIME);
+  s.top->go.notify();  // immediate: a delta notification would run in the next sc_start only
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   s.advanceClock(machine.now);
   if (s.top->error) std::rethrow_exception(s.top->error);
