@@ -204,9 +204,9 @@ void CorePort::waitFlag(Pipe src, Pipe dst, int id) {
 }
 
 void CorePort::pipeBarrier(Pipe pipe) {
-  if (pipe == Pipe::S) return;  // the scalar unit is in order
   Core& core = asCore(*this);
   const ApiScope scope(core);
+  if (pipe == Pipe::S || pipe == Pipe::V) return;  // in order, with results at the end of each instruction
   Record record;
   record.kind = RecordKind::Barrier;
   core.push(pipe, record);
@@ -241,7 +241,9 @@ void CorePort::scalarLoad(const void* gm, std::uint32_t bytes) {
   CopyShape shape;
   shape.bytes = bytes;
   checkRows(core, static_cast<const std::byte*>(gm), shape, "a scalar load");
-  if (!core.beginSmallRead(address, bytes, true)) {
+  const bool small = bytes <= PendingWrites::kLargest;
+  if (!small) core.closeOpenRead();
+  if (small && !core.beginSmallRead(address, bytes, true)) {
     core.markDecision();
     return;
   }
@@ -250,6 +252,7 @@ void CorePort::scalarLoad(const void* gm, std::uint32_t bytes) {
   record.value = static_cast<std::uint64_t>(core.machine.scalarLoadTime);
   core.startEpoch(record, true);
   core.yield(BlockState::Time);
+  if (!small) return;
   std::memcpy(core.open.content.data(), gm, bytes);
   core.markDecision();
 }
