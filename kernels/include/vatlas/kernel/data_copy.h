@@ -163,7 +163,7 @@ inline void copyPadOut(T* gm, const T* ub, std::uint32_t count, std::uint32_t by
 template <typename T>
 inline T paddingOf(std::uint64_t code) {
   T value;
-  std::memcpy(static_cast<void*>(&value, &code, sizeof(T));
+  std::memcpy(static_cast<void*>(&value), &code, sizeof(T));
   return value;
 }
 
