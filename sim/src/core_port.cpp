@@ -11,9 +11,6 @@
 namespace vatlas::sim {
 namespace {
 
-// The core whose block runs on this thread; set around every switch onto a block.
-thread_local Core* currentCore __attribute__((tls_model("initial-exec"))) = nullptr;
-
 // Keeps the signal handler from abandoning a block inside the engine's own code.
 class ApiScope {
  public:
@@ -90,20 +87,15 @@ constexpr std::uint64_t kFlagBytes = 64;
 // A loop round a poll has fewer instructions than this; a read with more behind it is no poll.
 constexpr std::uint32_t kLongestPoll = 1u << 16;
 
-[[noreturn]] void outsideKernel() { throw std::logic_error("a kernel API call outside a running kernel block"); }
-
 }  // namespace
 
 Core& asCore(CorePort& port) { return static_cast<Core&>(port); }
 
-void setCurrentCore(Core* core) { currentCore = core; }
+constinit thread_local CorePort* currentCorePort = nullptr;
 
-CorePort& CorePort::current() {
-  if (currentCore == nullptr) outsideKernel();
-  return *currentCore;
-}
+void setCurrentCore(Core* core) { currentCorePort = core; }
 
-CorePort* CorePort::currentOrNull() noexcept { return currentCore; }
+void CorePort::outsideKernel() { throw std::logic_error("a kernel API call outside a running kernel block"); }
 
 void CorePort::vector(VectorOp op, std::uint32_t repeats) {
   Core& core = asCore(*this);
@@ -133,7 +125,7 @@ void CorePort::copyIn(void* ub, const void* gm, const CopyShape& shape) {
   record.kind = RecordKind::Copy;
   record.path = core.machine.loadPath(core.card, memory);
   record.peer = memory == core.card ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(memory);
-  record.value = shape.total();
+  record.value = static_cast<std::uint32_t>(shape.total());  // UB is smaller than 4 GiB
   record.small = small;
   record.hold = (small && shape.bytes <= kFlagBytes) ||
                 core.machine.pending.overlaps(reinterpret_cast<std::uintptr_t>(from + span.first), span.bytes);
@@ -157,7 +149,7 @@ void CorePort::copyOut(void* gm, const void* ub, const CopyShape& shape) {
   record.kind = RecordKind::Copy;
   record.path = core.machine.storePath(core.card, memory);
   record.peer = memory == core.card ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(memory);
-  record.value = shape.total();
+  record.value = static_cast<std::uint32_t>(shape.total());  // UB is smaller than 4 GiB
   if (shape.count == 1 && shape.bytes <= PendingWrites::kLargest) {
     record.link = core.machine.pending.add(address, from, shape.bytes, core.gid);
   } else {
@@ -249,7 +241,7 @@ void CorePort::scalarLoad(const void* gm, std::uint32_t bytes) {
   }
   Record record;
   record.kind = RecordKind::Load;
-  record.value = static_cast<std::uint64_t>(core.machine.scalarLoadTime);
+  record.value = static_cast<std::uint32_t>(core.machine.scalarLoadTime);
   core.startEpoch(record, true);
   core.yield(BlockState::Time);
   if (!small) return;
@@ -268,7 +260,7 @@ void CorePort::scalarStore(void* gm, const void* value, std::uint32_t bytes) {
   Record record;
   record.kind = RecordKind::Store;
   record.path = core.machine.storePath(core.card, memory);
-  record.value = static_cast<std::uint64_t>(core.machine.fabric.info(record.path).latency);
+  record.value = static_cast<std::uint32_t>(core.machine.fabric.info(record.path).latency);
   record.link = core.machine.pending.add(address, value, bytes, core.gid);
   core.push(Pipe::S, record);
 }
@@ -350,12 +342,13 @@ void Core::push(Pipe p, const Record& record, bool thenWaits) {
 void Core::mergeOrPushExec(std::uint64_t duration, std::uint8_t op) {
   if (open.discarding) return;
   RecordQueue& queue = pipe(Pipe::V).queue;
-  if (mergeOpen && !traced && issue - lastMergeIssue <= lastMergeDuration) {
-    queue.at(queue.tail() - 1).value += duration;
+  if (mergeOpen && !traced && issue - lastMergeIssue <= lastMergeDuration &&
+      queue.at(queue.tail() - 1).value + duration <= UINT32_MAX) {
+    queue.at(queue.tail() - 1).value += static_cast<std::uint32_t>(duration);
   } else {
     Record record;
     record.kind = RecordKind::Exec;
-    record.value = duration;
+    record.value = static_cast<std::uint32_t>(std::min<std::uint64_t>(duration, UINT32_MAX));
     record.flag = op;
     push(Pipe::V, record);
     mergeOpen = !queue.empty();
@@ -426,7 +419,7 @@ bool Core::beginSmallRead(std::uintptr_t address, std::uint64_t bytes, bool scal
 void Core::closeOpenRead() {
   if (open.valid && open.polling) {
     Record& poll = pipe(Pipe::S).queue.at(open.poll);
-    poll.value = static_cast<std::uint64_t>(open.arrival);
+    poll.setTime(open.arrival);
     poll.released = true;
     if (open.discarding) {
       epoch = open.epoch;

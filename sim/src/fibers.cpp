@@ -68,7 +68,7 @@ void Machine::resumeBlock(Core& core) {
     return;
   }
   for (std::size_t p = 0; p < kPipeCount; ++p) core.pipes[p].commit = core.commitOf(p);
-  replay(core);
+  replay(core, kAllPipes);
 }
 
 void Machine::runFibers() {

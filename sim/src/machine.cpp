@@ -75,15 +75,7 @@ void Machine::schedule(SimTime at, EventOrder order, std::function<void()> actio
     freeActions_.pop_back();
     actions_[slot] = std::move(action);
   }
-  Event event;
-  event.at = at;
-  event.rank = order.rank;
-  event.kind = kAction;
-  event.order = order.stream;
-  event.sequence = order.sequence;
-  event.generation = scheduled_++;
-  event.action = slot;
-  heap_.push(event);
+  actionHeap_.push({at, order, scheduled_++, slot});
 }
 
 void Machine::copy(const Simulation::Copy& copy, std::function<void(SimTime)> done) {
@@ -130,13 +122,14 @@ void Machine::beginCopy(const Simulation::Copy& copy, std::function<void(SimTime
 SimTime Machine::nextEvent() const {
   SimTime next = fabric.nextCompletion();
   if (!heap_.empty()) next = std::min(next, heap_.top().at);
+  if (!actionHeap_.empty()) next = std::min(next, actionHeap_.top().at);
   if (!timers_.empty()) next = std::min(next, std::get<0>(*timers_.begin()));
   if (!ready_.empty()) next = std::min(next, now);
   return next;
 }
 
 bool Machine::stalled() const {
-  return heap_.empty() && fabric.nextCompletion() == kNever && ready_.empty() && !memoryWaiters_.empty();
+  return heap_.empty() && actionHeap_.empty() && fabric.nextCompletion() == kNever && ready_.empty() && !memoryWaiters_.empty();
 }
 
 bool Machine::stopRequested() const { return stopFlag_ != nullptr && stopFlag_->load(std::memory_order_relaxed); }
@@ -158,25 +151,25 @@ SimTime Machine::run(SimTime limit) {
 // The earliest event; at one time writes arrive first, then come host actions, transfers that end, those that begin.
 void Machine::handleNext(SimTime at) {
   now = std::max(now, at);
-  const bool heapFirst = !heap_.empty() && heap_.top().at == at;
-  if (heapFirst && heap_.top().kind == kApply) {
-    const std::uint32_t write = heap_.top().action;
+  const bool coreEvent = !heap_.empty() && heap_.top().at == at;
+  if (coreEvent && heap_.top().key >> 62 == kApplyEvent) {
+    const std::uint32_t write = heap_.top().what;
     heap_.pop();
     const std::uintptr_t address = pending.at(write).address;
     const std::uint32_t bytes = pending.at(write).bytes;
     pending.apply(write);
     noteWrite(address, bytes);
-  } else if (heapFirst && heap_.top().kind == kAction) {
-    const Event event = heap_.top();
-    heap_.pop();
-    const std::function<void()> action = std::move(actions_[event.action]);
-    actions_[event.action] = nullptr;
-    freeActions_.push_back(event.action);
+  } else if (!actionHeap_.empty() && actionHeap_.top().at == at) {
+    const std::uint32_t slot = actionHeap_.top().slot;
+    actionHeap_.pop();
+    const std::function<void()> action = std::move(actions_[slot]);
+    actions_[slot] = nullptr;
+    freeActions_.push_back(slot);
     action();
   } else if (fabric.nextCompletion() == at) {
     const Fabric::Completion completion = fabric.popCompletion();
     completeTransfer(completion.time, completion.key);
-  } else if (heapFirst) {
+  } else if (coreEvent) {
     const Event event = heap_.top();
     heap_.pop();
     beginTransfer(event);

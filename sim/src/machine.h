@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core.h"
@@ -102,26 +103,26 @@ class Machine final : private FabricObserver {
   SimTime scalarLoadTime = 0;
 
  private:
+  // Two heaps, so that the events of the cores stay small. Order at one time: small writes arrive, then the host acts,
+  // then copies and scalar loads start; within a kind by card, core, pipe and sequence, or by rank, stream, sequence.
+  static constexpr std::uint64_t kApplyEvent = 0;
+  static constexpr std::uint64_t kCoreEvent = 1;
   struct Event {
     SimTime at;
-    std::int32_t rank;
-    std::uint32_t kind;  // kApply, kAction or kCore
-    std::uint64_t order; // host: stream; core: gid * 8 + pipe
-    std::uint64_t sequence;
-    std::uint32_t generation;  // core: of its block; host: in the order of scheduling
-    std::uint32_t action;
-    bool operator>(const Event& other) const {
-      if (at != other.at) return at > other.at;
-      if (kind != other.kind) return kind > other.kind;
-      if (rank != other.rank) return rank > other.rank;
-      if (order != other.order) return order > other.order;
-      if (sequence != other.sequence) return sequence > other.sequence;
-      return generation > other.generation;
+    std::uint64_t key;   // kind, core * 8 + pipe, sequence
+    std::uint32_t what;  // pending write, or generation of the core's block
+    bool operator>(const Event& other) const { return at != other.at ? at > other.at : key > other.key; }
+  };
+  struct Action {
+    SimTime at;
+    EventOrder order;
+    std::uint64_t scheduled;  // at last by the order of scheduling
+    std::uint32_t slot;
+    bool operator>(const Action& other) const {
+      const auto key = [](const Action& a) { return std::tie(a.at, a.order.rank, a.order.stream, a.order.sequence, a.scheduled); };
+      return key(*this) > key(other);
     }
   };
-  static constexpr std::uint32_t kApply = 0;   // a small write arrives
-  static constexpr std::uint32_t kAction = 1;  // the host's
-  static constexpr std::uint32_t kCore = 2;    // a copy or a scalar load of a core starts
   struct HostCopy {
     std::function<void(SimTime)> done;
     SimTime latency = 0;
@@ -153,7 +154,8 @@ class Machine final : private FabricObserver {
   bool wakeSpuriously();
 
   // replay.cpp
-  void replay(Core& core);
+  static constexpr std::uint32_t kAllPipes = (1u << kPipeCount) - 1;
+  void replay(Core& core, std::uint32_t runnable);
   bool step(Core& core, Pipe p);
   bool stepScalar(Core& core, Record& record);
   bool stepCopy(Core& core, Pipe p, Record& record);
@@ -183,7 +185,9 @@ class Machine final : private FabricObserver {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
   std::vector<std::function<void()>> actions_;
   std::vector<std::uint32_t> freeActions_;
-  std::uint32_t scheduled_ = 0;
+  std::priority_queue<Action, std::vector<Action>, std::greater<>> actionHeap_;
+  std::uint64_t scheduled_ = 0;
+  std::uint32_t applySequence_ = 0;
   std::vector<Core*> ready_;
   std::vector<Core*> batch_;
   std::multimap<std::uintptr_t, Core*> memoryWaiters_;

@@ -5,26 +5,29 @@
 // order of time. Between the two a small write is here.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 namespace vatlas::sim {
 
 class PendingWrites {
  public:
-  static constexpr std::uint64_t kLargest = 4096;  // bytes of a small write
+  static constexpr std::uint64_t kLargest = 512;  // bytes of a small write
 
   struct Write {
     std::uintptr_t address = 0;
     std::uint32_t bytes = 0;
     std::uint32_t core = 0;
-    bool scheduled = false;  // the time of its arrival is known
-    bool applied = false;    // its effect came early, for a later write of the same core
-    std::vector<std::byte> content;
+    std::uint64_t sequence = 0;  // in program order
+    std::uint32_t place = 0;     // in its bucket
+    bool scheduled = false;      // the time of its arrival is known
+    bool applied = false;        // its effect came early, for a later write of the same core
+    std::array<std::byte, kLargest> content;
   };
 
+  PendingWrites() : buckets_(kBuckets) {}
   std::uint32_t add(std::uintptr_t address, const void* content, std::uint64_t bytes, std::uint32_t core);
   const Write& at(std::uint32_t id) const { return writes_[id]; }
   void schedule(std::uint32_t id) { writes_[id].scheduled = true; }
@@ -35,13 +38,19 @@ class PendingWrites {
   void drop(std::uint32_t core);  // the core's block has been cancelled
 
  private:
-  using Index = std::multimap<std::uintptr_t, std::uint32_t>;
-  Index::const_iterator firstNear(std::uintptr_t address) const;
-  void forget(Index::iterator entry);
+  // Found by the 64 KiB of address space they begin in.
+  static constexpr unsigned kShift = 16;
+  static constexpr std::size_t kBuckets = 4096;
+  static std::size_t bucketOf(std::uintptr_t address) { return (address >> kShift) & (kBuckets - 1); }
+  template <class Visit>
+  void near(std::uintptr_t address, std::uint64_t bytes, Visit&& visit) const;
+  void forget(std::uint32_t id);
 
-  Index index_;
+  std::vector<std::vector<std::uint32_t>> buckets_;
   std::vector<Write> writes_;
   std::vector<std::uint32_t> free_;
+  std::uint64_t sequence_ = 0;
+  std::size_t live_ = 0;
 };
 
 }  // namespace vatlas::sim

@@ -25,21 +25,28 @@ enum class RecordKind : std::uint8_t {
 
 inline constexpr std::uint32_t kNoLink = UINT32_MAX;
 
+// Kept small: a run-ahead core leaves thousands, and they pass through the cache twice.
 struct Record {
   RecordKind kind = RecordKind::Exec;
   Pipe other = Pipe::S;
-  std::uint8_t flag = 0;     // flag id; VectorOp of an Exec
-  bool small = false;     // Copy in: may be what a Poll starts from
-  bool hold = false;      // Copy in: the block waits for its start
-  bool released = false;  // Poll
-  std::uint32_t epoch = 0;   // scalar waits that precede it in program order
-  std::uint32_t issue = 0;   // picoseconds of scalar work since that wait
-  std::uint16_t path = 0;
-  std::uint16_t peer = 0xffff;  // card of a remote memory
-  std::uint64_t value = 0;
+  std::uint8_t flag = 0;   // flag id; VectorOp of an Exec
+  bool small : 1 = false;     // Copy in: may be what a Poll starts from
+  bool hold : 1 = false;      // Copy in: the block waits for its start
+  bool released : 1 = false;  // Poll
+  std::uint32_t epoch = 0;    // scalar waits that precede it in program order
+  std::uint32_t issue = 0;    // picoseconds of scalar work since that wait
+  std::uint32_t value = 0;    // picoseconds or bytes
   std::uint32_t link = kNoLink;  // pending write (stores)
+  std::uint16_t path = 0;
+  std::uint16_t peer = 0xffff;   // card of a remote memory
+
+  void setTime(SimTime at) {  // Poll: of the arrival
+    value = static_cast<std::uint32_t>(at);
+    link = static_cast<std::uint32_t>(at >> 32);
+  }
+  SimTime time() const { return static_cast<SimTime>(static_cast<std::uint64_t>(link) << 32 | value); }
 };
-static_assert(sizeof(Record) <= 40);
+static_assert(sizeof(Record) == 24);
 
 // A ring of records addressed by ever-growing positions, so that a position stays valid while the ring moves.
 class RecordQueue {

@@ -42,9 +42,7 @@ void Machine::traceExec(Core& core, Pipe p, std::string_view name, SimTime start
 }
 
 // Takes the core's pipes as far as their records allow.
-void Machine::replay(Core& core) {
-  constexpr std::uint32_t kAll = (1u << kPipeCount) - 1;
-  std::uint32_t runnable = kAll;
+void Machine::replay(Core& core, std::uint32_t runnable) {
   while (runnable != 0) {
     pending_ = 0;
     for (std::size_t p = 0; p < kPipeCount; ++p) {
@@ -101,15 +99,8 @@ bool Machine::stepCopy(Core& core, Pipe p, Record& record) {
 
 void Machine::pushCoreEvent(Core& core, Pipe p, SimTime at) {
   core.pipe(p).inFlight = true;
-  Event event;
-  event.at = at;
-  event.rank = core.card;
-  event.kind = kCore;
-  event.order = core.gid * 8u + static_cast<std::uint64_t>(p);
-  event.sequence = core.sequence++;
-  event.generation = core.generation;
-  event.action = 0;
-  heap_.push(event);
+  const std::uint64_t order = core.gid * 8u + static_cast<std::uint64_t>(p);
+  heap_.push({at, (kCoreEvent << 62) | (order << 32) | core.sequence++, core.generation});
 }
 
 void Machine::wakeAtTime(Core& core) {
@@ -121,7 +112,7 @@ void Machine::wakeAtTime(Core& core) {
 void Machine::finishScalarWait(Core& core, SimTime at) {
   core.epochTimes.push_back(at);
   core.pipe(Pipe::S).queue.pop();
-  pending_ |= (1u << kPipeCount) - 1;  // every pipe may have waited for it
+  pending_ |= kAllPipes;  // every pipe may have waited for it
 }
 
 // The scalar unit: its records are waits (each opens an epoch), flags it sets, and its own memory accesses.
@@ -154,7 +145,7 @@ bool Machine::stepScalar(Core& core, Record& record) {
       return true;
     case RecordKind::Poll:
       if (!record.released) return false;
-      finishPoll(core, static_cast<SimTime>(record.value));
+      finishPoll(core, record.time());
       return true;
     case RecordKind::Cycle:
       core.cycleTime = time;
@@ -185,15 +176,8 @@ void Machine::finishPoll(Core& core, SimTime arrival) {
 
 void Machine::scheduleWrite(const Core& core, std::uint32_t write, SimTime at) {
   pending.schedule(write);
-  Event event;
-  event.at = at;
-  event.rank = core.card;
-  event.kind = kApply;
-  event.order = core.gid;
-  event.sequence = scheduled_;
-  event.generation = scheduled_++;
-  event.action = write;
-  heap_.push(event);
+  const std::uint64_t order = core.gid * 8u;
+  heap_.push({at, (kApplyEvent << 62) | (order << 32) | applySequence_++, write});
 }
 
 void Machine::afterStep(Core& core) {
@@ -219,9 +203,10 @@ void Machine::afterStep(Core& core) {
 }
 
 void Machine::beginTransfer(const Event& event) {
-  Core& core = *cores_[event.order / 8];
-  if (core.generation != event.generation || core.part == nullptr) return;  // cancelled meanwhile
-  const auto p = static_cast<Pipe>(event.order % 8);
+  const std::uint64_t order = event.key >> 32 & 0x3fffffff;
+  Core& core = *cores_[order / 8];
+  if (core.generation != event.what || core.part == nullptr) return;  // cancelled meanwhile
+  const auto p = static_cast<Pipe>(order % 8);
   Core::PipeState& pipe = core.pipe(p);
   const Record& record = pipe.queue.front();
   if (p == Pipe::S) {  // a scalar load
@@ -230,7 +215,7 @@ void Machine::beginTransfer(const Event& event) {
     wakeAtTime(core);
     core.part->stats.busy[0] += record.issue;
     finishScalarWait(core, event.at + static_cast<SimTime>(record.value));
-    replay(core);
+    replay(core, kAllPipes);
     return;
   }
   pipe.copyStart = event.at;
@@ -273,7 +258,7 @@ void Machine::completeTransfer(SimTime at, std::uint64_t key) {
     traceExec(core, p, p == Pipe::Mte2 ? "load" : "store", pipe.copyStart, free, record.value,
               remote ? record.peer : -1);
   }
-  replay(core);
+  replay(core, 1u << static_cast<unsigned>(p));
 }
 
 void Machine::resourceRate(int resource, SimTime at, double bytesPerSecond) {

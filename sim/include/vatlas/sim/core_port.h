@@ -38,14 +38,22 @@ struct CopyShape {
   constexpr std::uint64_t total() const { return count * bytes; }
 };
 
+class CorePort;
+// The core whose block runs on this thread; set around every switch onto a block.
+extern constinit thread_local CorePort* currentCorePort __attribute__((tls_model("initial-exec")));
+
 class CorePort {
  public:
   CorePort(const CorePort&) = delete;
   CorePort& operator=(const CorePort&) = delete;
 
   // The core whose block runs on this thread.
-  static CorePort& current();
-  static CorePort* currentOrNull() noexcept;
+  static CorePort& current() {
+    if (currentCorePort == nullptr) [[unlikely]]
+      outsideKernel();
+    return *currentCorePort;
+  }
+  static CorePort* currentOrNull() noexcept { return currentCorePort; }
 
   // Identity -----------------------------------------------------------------------------------------------------
   int blockIdx() const noexcept { return blockIdx_; }
@@ -82,6 +90,9 @@ class CorePort {
 
   // Ends the block with a fault; never returns.
   [[noreturn]] void fault(KernelFault kind, std::string_view what, const void* address = nullptr);
+
+ private:
+  [[noreturn]] static void outsideKernel();
 
  protected:
   CorePort() = default;
