@@ -269,7 +269,7 @@ void Machine::failLaunch(Launch& launch, FaultReport report, SimTime at) {
 
 void Machine::fireTimer() {
   const auto [at, id, number] = *timers_.begin();
-  now = std::max(now, at);
+  now = at;
   expire(*launches_.at(id)->parts[number]);
 }
 

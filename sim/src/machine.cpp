@@ -150,7 +150,7 @@ SimTime Machine::run(SimTime limit) {
 
 // The earliest event; at one time writes arrive first, then come host actions, transfers that end, those that begin.
 void Machine::handleNext(SimTime at) {
-  now = std::max(now, at);
+  now = at;  // may lie before the last: what a late thread submits to a card that has not come so far
   const bool coreEvent = !heap_.empty() && heap_.top().at == at;
   if (coreEvent && heap_.top().key >> 62 == kApplyEvent) {
     const std::uint32_t write = heap_.top().what;

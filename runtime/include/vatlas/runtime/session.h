@@ -90,6 +90,7 @@ class Session {
   static std::shared_ptr<Session> currentOrNull();
   static void close();  // aclFinalize: waits for submitted work, ends the simulation thread
   static void useCluster(const std::string& nameOrPath);  // before open; overrides VATLAS_CLUSTER
+  static void interruptCurrent() noexcept;  // async-signal-safe; nothing happens without a session
 
   virtual ~Session() = default;
 

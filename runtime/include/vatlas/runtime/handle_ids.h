@@ -9,7 +9,7 @@
 
 namespace vatlas::runtime {
 
-enum class HandleKind : std::uint8_t { Stream = 1, Event = 2, Context = 3 };
+enum class HandleKind : std::uint8_t { Stream = 1, Event = 2, Context = 3, Tensor = 4, Executor = 5, Communicator = 6 };
 
 template <typename Object>
 class HandleTable {

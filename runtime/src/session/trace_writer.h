@@ -1,0 +1,38 @@
+// Writes what the model tells as a Chrome trace (JSON array of events), which Perfetto opens. Streamed, so that the
+// file is of use after a crash; no wall time, process or thread ids of the host.
+#pragma once
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "vatlas/sim/trace.h"
+
+namespace vatlas::runtime {
+
+class TraceWriter final : public sim::TraceSink {
+ public:
+  // cores: AIV cores a card with all their pipes; -1: all. Null with errno set when the file cannot be opened.
+  static std::unique_ptr<TraceWriter> open(const std::string& path, int cores, int cards);
+  ~TraceWriter() override;
+
+  bool wantsCore(int card, int core) const override;
+  void span(const sim::TraceSpan& span) override;
+  void counter(int resource, std::string_view name, sim::SimTime at, double bytesPerSecond) override;
+
+ private:
+  TraceWriter(std::FILE* file, int cores, int cards) : file_(file), cores_(cores), cards_(cards) {}
+  void nameTrack(int process, std::uint64_t track, const std::string& name);
+  void write(const std::string& event);
+
+  std::FILE* file_;
+  int cores_;
+  int cards_;
+  bool first_ = true;
+  std::set<std::pair<int, std::uint64_t>> named_;
+  std::map<int, double> lastRate_;
+};
+
+}  // namespace vatlas::runtime
