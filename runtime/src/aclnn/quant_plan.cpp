@@ -131,7 +131,8 @@ int checkCommunicator(QuantOperator op, const QuantArguments& arguments, QuantPl
   const auto session = Session::currentOrNull();
   if (!session) return tilingError(op, "no machine is open");
   const std::string feature(kernels::quantOperatorName(op));
-  if (const auto why = loadSupportMatrix().check(feature, session->cluster(), found->gang->devices)) return tilingError(op, *why);
+  static const SupportMatrix matrix = loadSupportMatrix();  // the shipped one does not change
+  if (const auto why = matrix.check(feature, session->cluster(), found->gang->devices)) return tilingError(op, *why);
   if (session->cluster().product.npuArch != 3510) {
     return tilingError(op, fmt::format("{} has architecture {}; the operator needs 3510", session->cluster().product.displayName, session->cluster().product.npuArch));
   }
