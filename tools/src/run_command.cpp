@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <mutex>
+
+#include "commands.h"
+#include "golden.h"
+#include "ranks.h"
+#include "sha256.h"
+#include "summary.h"
+#include "vatlas/runtime/config.h"
+#include "vatlas/vatlas.h"
+
+namespace vatlas::tools {
+namespace {
+
+volatile std::sig_atomic_t interruptSeen = 0;
+
+extern "C" void onInterrupt(int) {
+  interruptSeen = 1;
+  vatlasInterrupt();
+}
+
+// Paths that will be written are opened before the run, so that a bad one costs nothing.
+struct Outputs {
+  std::vector<std::unique_ptr<ArrayWriter>> arrays;
+  std::ofstream json;
+};
+
+void openOutputs(const RunOptions& options, int ranks, Outputs& outputs) {
+  for (int rank = 0; rank < ranks && !options.outFile.empty(); ++rank) {
+    outputs.arrays.push_back(std::make_unique<ArrayWriter>(rankFile(options.outFile, rank, ranks), options.outputShape(ranks), options.output->npyWrite));
+  }
+  if (!options.jsonFile.empty()) {
+    outputs.json.open(options.jsonFile, std::ios::trunc);
+    if (!outputs.json) throw FileError(fmt::format("{}: cannot be written", options.jsonFile));
+  }
+  if (!options.traceFile.empty() && vatlasStartTrace(options.traceFile.c_str(), options.traceCores) != 0) {
+    throw FileError(fmt::format("{}: cannot be written", options.traceFile));
+  }
+}
+
+// What a failed call means for the exit code: our own faults apart from what the caller asked for.
+int exitCodeOf(int code) {
+  if (interrupted()) return kExitInterrupted;
+  const bool ours = code == ACL_ERROR_INTERNAL_ERROR || code == 507000 || code == 507034 || code == 507035 || code == 561000;
+  return ours ? kExitFault : kExitUsage;
+}
+
+class StatusLine {
+ public:
+  explicit StatusLine(bool on) : on_(on && isatty(STDERR_FILENO) != 0) {}
+  ~StatusLine() {
+    if (on_) fmt::print(stderr, "\r\033[K");
+  }
+  void show(const std::string& text) {
+    if (!on_) return;
+    const std::lock_guard lock(mutex_);
+    fmt::print(stderr, "\r\033[K{}", text);
+    std::fflush(stderr);
+  }
+
+ private:
+  bool on_;
+  std::mutex mutex_;
+};
+
+// Fetches every output once: compares, writes and sums it up.
+std::vector<Comparison> examine(const RunOptions& options, const Inputs& inputs, const std::vector<RankState>& states, bool ocpZero,
+                                Outputs& outputs, Sha256& digest, StatusLine& status) {
+  const int ranks = static_cast<int>(states.size());
+  std::vector<Comparison> results(options.check ? states.size() : 0);
+  Golden golden(options, inputs, ranks, ocpZero);
+  const std::uint64_t count = options.elements() / (options.scatter() ? states.size() : 1);
+  std::vector<std::uint8_t> piece(std::min(count, Golden::kPiece) * options.output->bytes);
+  std::vector<Sha256> sums(states.size());
+  for (std::uint64_t first = 0; first < count && !interrupted(); first += Golden::kPiece) {
+    status.show(fmt::format("checking {} %", first * 100 / count));
+    const std::uint64_t part = std::min(Golden::kPiece, count - first);
+    for (std::size_t rank = 0; rank < states.size(); ++rank) {
+      fetchOutput(states[rank], options, first, part, piece.data());
+      const std::uint64_t bytes = part * options.output->bytes;
+      if (!outputs.arrays.empty()) outputs.arrays[rank]->append(piece.data(), bytes);
+      if (options.digest) sums[rank].add(piece.data(), bytes);
+      if (options.check) golden.compare(static_cast<int>(rank), first, part, piece.data(), results[rank]);
+    }
+  }
+  for (Sha256& sum : sums) {
+    const std::string hex = sum.hex();
+    digest.add(hex.data(), hex.size());
+  }
+  return results;
+}
+
+void addFile(Sha256& digest, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> piece(1 << 16);
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {
+    digest.add(piece.data(), static_cast<std::uint64_t>(file.gcount()));
+  }
+}
+
+int reportFailure(const std::vector<RankState>& states) {
+  int exitCode = kExitEqual;
+  for (std::size_t rank = 0; rank < states.size(); ++rank) {
+    if (states[rank].code == 0) continue;
+    if (exitCode == kExitEqual && !interrupted()) fmt::print(stderr, "vatlas: rank {}: {}\n", rank, states[rank].error);
+    exitCode = std::max(exitCode, exitCodeOf(states[rank].code));
+  }
+  return exitCode;
+}
+
+// Loads the cluster as the machine will, and refuses what it does not support before anything runs.
+sim::ClusterConfig checkedCluster(const RunOptions& options) {
+  const sim::ClusterConfig cluster = runtime::loadCluster(options.cluster.empty() ? runtime::defaultCluster() : runtime::findCluster(options.cluster));
+  if (const auto why = runtime::loadSupportMatrix().check(options.op, cluster)) throw UsageError(*why);
+  return cluster;
+}
+
+int runChecked(const RunOptions& options) {
+  const sim::ClusterConfig cluster = checkedCluster(options);
+  const int ranks = cluster.ranks;
+  if (vatlasUseCluster(cluster.path.c_str()) != 0) throw UsageError(aclGetRecentErrMsg());
+  const std::unique_ptr<Inputs> inputs = makeInputs(options, ranks);
+  Outputs outputs;
+  openOutputs(options, ranks, outputs);
+  const int init = aclInit(nullptr);
+  if (init != 0) throw UsageError(aclGetRecentErrMsg());
+  StatusLine status(!options.quiet);
+  std::vector<RankState> states = runRanks(options, *inputs, ranks, [&](int, const char* what) { status.show(what); });
+  int exitCode = reportFailure(states);
+  if (exitCode == kExitEqual && !interrupted()) {
+    const char* report = vatlasReportJson();
+    if (report == nullptr) throw std::runtime_error("the machine gives no report");
+    const std::string reportText = report;
+    const RunSummary summary = summarize(reportText, options, ranks);
+    Sha256 digest;
+    const std::vector<Comparison> results = examine(options, *inputs, states, cluster.switches.e8m0ZeroIsOcp, outputs, digest, status);
+    releaseRanks(states);
+    vatlasStopTrace();
+    if (!interrupted()) {
+      status.show("");
+      if (!options.quiet) printSummary(summary, options, results);
+      if (outputs.json.is_open()) {
+        outputs.json << summaryJson(summary, options, results) << std::flush;
+        if (!outputs.json) throw FileError(fmt::format("{}: cannot be written", options.jsonFile));
+      }
+      if (options.digest) {
+        digest.add(reportText.data(), reportText.size());
+        if (!options.traceFile.empty()) addFile(digest, options.traceFile);
+        fmt::print("sha256 {}\n", digest.hex());
+      }
+      for (const Comparison& c : results) {
+        if (c.different != 0) exitCode = kExitDifferent;
+      }
+    }
+  }
+  aclFinalize();
+  return interrupted() ? kExitInterrupted : exitCode;
+}
+
+}  // namespace
+
+bool interrupted() noexcept { return interruptSeen != 0; }
+
+void catchInterrupts() {
+  struct sigaction action {};
+  action.sa_handler = onInterrupt;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int runCommand(const RunOptions& options) {
+  catchInterrupts();
+  const int code = runChecked(options);
+  if (code == kExitInterrupted) fmt::print(stderr, "vatlas: interrupted\n");
+  return code;
+}
+
+}  // namespace vatlas::tools
