@@ -145,13 +145,16 @@ void Machine::beginPart(LaunchPart& part) {
     timers_.emplace(part.deadline, part.launch->id, part.number);
   }
   const SimTime first = part.taskStart + costs.hardwareInit + costs.softwareInit;
-  part.lastEnd = first;
+  part.lastEnd = part.dispatch = first;
   for (int i = 0; i < cores; ++i) {
     startNextBlock(*cores_[static_cast<std::size_t>(part.spec.device * cluster.product.aivCount + i)], part, first);
   }
 }
 
-void Machine::startNextBlock(Core& core, LaunchPart& part, SimTime at) {
+// Blocks are handed out one after another, each `perBlock` after the one before; the first at once.
+void Machine::startNextBlock(Core& core, LaunchPart& part, SimTime free) {
+  const SimTime at = std::max(free, part.dispatch);
+  part.dispatch = at + cluster.product.launch.perBlock;
   core.traced = trace_ != nullptr && trace_->wantsCore(core.card, core.index);
   core.startBlock(part, part.nextBlock++, at);
   ++part.runningBlocks;
@@ -168,16 +171,30 @@ void Machine::endBlock(Core& core) {
   for (const Core::PipeState& pipe : core.pipes) end = std::max({end, pipe.done, pipe.busy});
   part.lastEnd = std::max(part.lastEnd, end);
   core.state = BlockState::None;
-  --part.runningBlocks;
-  --busyCores_[static_cast<std::size_t>(core.card)];
   if (part.nextBlock < part.spec.blocks) {
-    startNextBlock(core, part, end + cluster.product.launch.perExtraBlock);
+    // Who takes the next block is decided in time, not in the order of the replay.
+    const std::uint64_t order = core.gid * 8u + kBlockEnd;
+    heap_.push({end, (kCoreEvent << 62) | (order << 32) | core.sequence++, core.generation});
     return;
   }
+  --part.runningBlocks;
+  --busyCores_[static_cast<std::size_t>(core.card)];
   core.part = nullptr;
   fibers_.give(std::move(core.fiber));
   core.fiber.reset();
   if (part.runningBlocks == 0) endPart(part, std::nullopt, part.lastEnd);
+}
+
+// A core that has finished a block, at that time: the next one, if there still is one.
+void Machine::takeBlock(Core& core, SimTime at) {
+  LaunchPart& part = *core.part;
+  if (part.nextBlock >= part.spec.blocks) {
+    endBlock(core);
+    return;
+  }
+  --part.runningBlocks;
+  --busyCores_[static_cast<std::size_t>(core.card)];
+  startNextBlock(core, part, at);
 }
 
 void Machine::endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTime at) {

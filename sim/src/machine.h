@@ -31,6 +31,7 @@ struct LaunchPart {
   bool started = false;
   bool ended = false;
   SimTime deadline = kNever;
+  SimTime dispatch = 0;  // the scheduler can hand out the next block
   int nextBlock = 0;
   int runningBlocks = 0;
   SimTime taskStart = 0;
@@ -107,6 +108,7 @@ class Machine final : private FabricObserver {
   // then copies and scalar loads start; within a kind by card, core, pipe and sequence, or by rank, stream, sequence.
   static constexpr std::uint64_t kApplyEvent = 0;
   static constexpr std::uint64_t kCoreEvent = 1;
+  static constexpr std::uint64_t kBlockEnd = 7;  // in the place of a pipe: the core has finished a block
   struct Event {
     SimTime at;
     std::uint64_t key;   // kind, core * 8 + pipe, sequence
@@ -138,6 +140,7 @@ class Machine final : private FabricObserver {
   void queuePart(LaunchPart& part);
   void startNextBlock(Core& core, LaunchPart& part, SimTime at);
   void endBlock(Core& core);
+  void takeBlock(Core& core, SimTime at);
   void endPart(LaunchPart& part, std::optional<FaultReport> fault, SimTime at);
   void failLaunch(Launch& launch, FaultReport report, SimTime at);
   void stopCore(Core& core);

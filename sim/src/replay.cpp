@@ -206,6 +206,10 @@ void Machine::beginTransfer(const Event& event) {
   const std::uint64_t order = event.key >> 32 & 0x3fffffff;
   Core& core = *cores_[order / 8];
   if (core.generation != event.what || core.part == nullptr) return;  // cancelled meanwhile
+  if (order % 8 == kBlockEnd) {
+    takeBlock(core, event.at);
+    return;
+  }
   const auto p = static_cast<Pipe>(order % 8);
   Core::PipeState& pipe = core.pipe(p);
   const Record& record = pipe.queue.front();

@@ -173,7 +173,7 @@ sim::ProductConfig parseProduct(Problems& problems) {
                   pcie.time("peer_write_latency")};
   const Group launch = root.group("launch");
   product.launch = {launch.time("dispatch"), launch.time("hardware_init"), launch.time("software_init"),
-                    launch.time("report"), launch.time("per_extra_block")};
+                    launch.time("report"), launch.time("per_block")};
   const Group host = root.group("host");
   product.host = {host.time("api_call"), host.time("launch"), host.time("stream_synchronize"),
                   host.time("event")};

@@ -70,7 +70,7 @@ struct LaunchConfig {
   SimTime hardwareInit = 0;  // inside the task
   SimTime softwareInit = 0;
   SimTime report = 0;        // last core done to completion visible
-  SimTime perExtraBlock = 0; // blocks beyond the core count
+  SimTime perBlock = 0;      // blocks are handed to the cores one after another
 };
 
 struct HostConfig {
