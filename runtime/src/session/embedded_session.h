@@ -38,8 +38,8 @@ class HostThread {
   std::condition_variable wake;
   bool released = false;
   WaitResult result = WaitResult::Done;
-  std::uint64_t switches = 0;  // of its last look, while it seems to sleep
-  int sleepyLooks = 0;
+  std::uint64_t switches = 0;  // at the last look
+  std::chrono::steady_clock::time_point asleepSince{};  // seen in one and the same sleep since then
 };
 
 struct EventState;
@@ -70,7 +70,7 @@ struct Command {
 
 struct StreamState {
   StreamId id = 0;
-  std::uint64_t number = 0;  // small and the same in every run: the order of ties, the name in traces
+  std::uint64_t number = 0;  // of its device: the same in every run, for the order of ties and for traces
   int device = 0;
   std::deque<Command> queue;  // arrived at the device
   bool running = false;
@@ -208,7 +208,7 @@ class EmbeddedSession final : public Session, public std::enable_shared_from_thi
   std::deque<std::pair<std::shared_ptr<StreamState>, Command>> inbox_;
   HandleTable<StreamState> streams_{HandleKind::Stream};
   HandleTable<EventState> events_{HandleKind::Event};
-  std::uint64_t nextStream_ = 1;
+  std::vector<std::uint64_t> streamCount_;  // by device
   std::vector<std::uint64_t> sequences_;  // by device
   std::vector<Waiter> waiters_;
   std::vector<HostThread*> reachWaiters_;

@@ -120,6 +120,7 @@ EmbeddedSession::EmbeddedSession(sim::ClusterConfig cluster)
   const auto devices = static_cast<std::size_t>(cluster_.ranks);
   leftClock_.assign(devices, 0);
   sequences_.assign(devices, 0);
+  streamCount_.assign(devices, 0);
   sim::SimulationOptions options;
   options.hostMemoryCeiling =
       static_cast<std::uint64_t>(environmentNumber("VATLAS_HOST_MEMORY_MB", 0, 0, 1'000'000'000)) << 20;

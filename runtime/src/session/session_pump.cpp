@@ -6,7 +6,7 @@
 namespace vatlas::runtime {
 namespace {
 constexpr std::chrono::milliseconds kLook{4};  // between two looks at a thread that keeps the others waiting
-constexpr int kSleepyLooks = 3;                // looks in one and the same sleep until it is left aside
+constexpr std::chrono::milliseconds kLongSleep{30};  // in one and the same sleep: it is left aside
 }  // namespace
 
 void EmbeddedSession::postPump() {
@@ -20,6 +20,7 @@ void EmbeddedSession::postPump() {
 void EmbeddedSession::pump() {
   Lock lock(mutex_);
   pumpPosted_ = false;
+  if (!simulation_) return;  // posted before the end
   while (pumpOnce(lock)) {
   }
   watchThreads();
@@ -145,12 +146,13 @@ void EmbeddedSession::watchThreads() {
     if (thread->state != ThreadState::Active || thread->clock != safe) continue;
     if (std::find(reachWaiters_.begin(), reachWaiters_.end(), thread.get()) != reachWaiters_.end()) continue;
     const ThreadLook look = lookAtThread(thread->tid);
+    const auto now = std::chrono::steady_clock::now();
     if (look.exists && !(look.asleep && look.switches == thread->switches)) {
       thread->switches = look.switches;
-      thread->sleepyLooks = look.asleep ? 1 : 0;
+      thread->asleepSince = now;
       continue;
     }
-    if (look.exists && ++thread->sleepyLooks < kSleepyLooks) continue;
+    if (look.exists && now - thread->asleepSince < kLongSleep) continue;
     thread->state = look.exists ? ThreadState::Aside : ThreadState::Gone;
     changed = true;
   }

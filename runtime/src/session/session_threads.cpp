@@ -101,7 +101,6 @@ void EmbeddedSession::spend(HostThread& thread, SimTime cost) {
 void EmbeddedSession::returnFromAside(HostThread& thread) {
   if (thread.state != ThreadState::Aside) return;
   thread.state = ThreadState::Active;
-  thread.sleepyLooks = 0;
   if (thread.clock >= reached_) return;
   thread.clock = reached_;
   const bool alone = std::none_of(threads_.begin(), threads_.end(), [&](const auto& other) {
@@ -176,7 +175,7 @@ StreamId EmbeddedSession::createStream(int device) {
   const Lock lock(mutex_);
   auto stream = std::make_shared<StreamState>();
   stream->device = device;
-  stream->number = nextStream_++;
+  stream->number = ++streamCount_[static_cast<std::size_t>(device)];
   StreamState& made = *stream;
   made.id = streams_.add(std::move(stream));
   return made.id;

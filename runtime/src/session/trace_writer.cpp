@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <tuple>
 
 namespace vatlas::runtime {
 namespace {
@@ -39,30 +41,57 @@ std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& path, int core
   if (file == nullptr) return nullptr;
   std::fputs("[\n", file);
   std::unique_ptr<TraceWriter> writer(new TraceWriter(file, cores, cards));
+  writer->path_ = path;
+  writer->offset_ = 2;
   for (int card = 0; card < cards; ++card) {
-    writer->write(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"rank {}"}}}})", card, card));
+    writer->write(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"rank {}"}}}})", card, card), -1, card, 0);
   }
-  writer->write(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"links and memories"}}}})", cards));
+  writer->write(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"links and memories"}}}})", cards), -1, cards, 0);
   return writer;
 }
 
 TraceWriter::~TraceWriter() {
   std::fputs("\n]\n", file_);
   std::fclose(file_);
+  putInOrder();
 }
 
-void TraceWriter::write(const std::string& event) {
-  if (!first_) std::fputs(",\n", file_);
-  first_ = false;
+// A new file takes the old one's place when it is complete; when it cannot be made, the old one stays.
+void TraceWriter::putInOrder() {
+  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.at, a.process, a.track) < std::tie(b.at, b.process, b.track);
+  });
+  const std::string sorted = path_ + ".part";
+  std::FILE* from = std::fopen(path_.c_str(), "re");
+  std::FILE* to = std::fopen(sorted.c_str(), "we");
+  bool good = from != nullptr && to != nullptr && std::fputs("[\n", to) >= 0;
+  std::string event;
+  for (std::size_t i = 0; good && i < entries_.size(); ++i) {
+    event.resize(entries_[i].length);
+    good = std::fseek(from, static_cast<long>(entries_[i].offset), SEEK_SET) == 0 &&
+           std::fread(event.data(), 1, event.size(), from) == event.size() && (i == 0 || std::fputs(",\n", to) >= 0) &&
+           std::fwrite(event.data(), 1, event.size(), to) == event.size();
+  }
+  good = good && std::fputs("\n]\n", to) >= 0;
+  if (from != nullptr) std::fclose(from);
+  if (to != nullptr) good = std::fclose(to) == 0 && good;
+  if (!good || std::rename(sorted.c_str(), path_.c_str()) != 0) std::remove(sorted.c_str());
+}
+
+void TraceWriter::write(const std::string& event, sim::SimTime at, int process, std::uint64_t track) {
+  if (!entries_.empty()) offset_ += 2;
+  if (!entries_.empty()) std::fputs(",\n", file_);
   std::fwrite(event.data(), 1, event.size(), file_);
+  entries_.push_back({at, process, track, offset_, static_cast<std::uint32_t>(event.size())});
+  offset_ += event.size();
 }
 
 bool TraceWriter::wantsCore(int, int core) const { return cores_ < 0 || core < cores_; }
 
 void TraceWriter::nameTrack(int process, std::uint64_t track, const std::string& name) {
   if (!named_.insert({process, track}).second) return;
-  write(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", process, track, name));
-  write(fmt::format(R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", process, track, track));
+  write(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", process, track, name), -1, process, track);
+  write(fmt::format(R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", process, track, track), -1, process, track);
 }
 
 void TraceWriter::span(const sim::TraceSpan& span) {
@@ -77,7 +106,7 @@ void TraceWriter::span(const sim::TraceSpan& span) {
   if (span.bytes != 0) args += fmt::format(R"("bytes":{})", span.bytes);
   if (span.peer >= 0) args += fmt::format(R"({}"card":{})", args.empty() ? "" : ",", span.peer);
   write(fmt::format(R"({{"ph":"X","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})", quoted(span.name),
-                    span.card, track, microseconds(span.start), microseconds(span.end - span.start), args));
+                    span.card, track, microseconds(span.start), microseconds(span.end - span.start), args), span.start, span.card, track);
 }
 
 void TraceWriter::counter(int resource, std::string_view name, sim::SimTime at, double bytesPerSecond) {
@@ -85,7 +114,7 @@ void TraceWriter::counter(int resource, std::string_view name, sim::SimTime at, 
   if (!fresh && known->second == bytesPerSecond) return;
   known->second = bytesPerSecond;
   write(fmt::format(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{"GB/s":{:.3f}}}}})", quoted(name),
-                    cards_, microseconds(at), bytesPerSecond / 1e9));
+                    cards_, microseconds(at), bytesPerSecond / 1e9), at, cards_, static_cast<std::uint64_t>(resource));
 }
 
 }  // namespace vatlas::runtime

@@ -1,5 +1,6 @@
 // Writes what the model tells as a Chrome trace (JSON array of events), which Perfetto opens. Streamed, so that the
-// file is of use after a crash; no wall time, process or thread ids of the host.
+// file is of use after a crash; no wall time, process or thread ids of the host. At the end the events are put into the
+// order of (time, process, track): the model tells what different cards do in an order that may depend on the host.
 #pragma once
 
 #include <cstdio>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "vatlas/sim/trace.h"
 
@@ -25,12 +27,22 @@ class TraceWriter final : public sim::TraceSink {
  private:
   TraceWriter(std::FILE* file, int cores, int cards) : file_(file), cores_(cores), cards_(cards) {}
   void nameTrack(int process, std::uint64_t track, const std::string& name);
-  void write(const std::string& event);
+  struct Entry {
+    sim::SimTime at;
+    int process;
+    std::uint64_t track;
+    std::uint64_t offset;
+    std::uint32_t length;
+  };
+  void write(const std::string& event, sim::SimTime at, int process, std::uint64_t track);
+  void putInOrder();
 
   std::FILE* file_;
   int cores_;
   int cards_;
-  bool first_ = true;
+  std::string path_;
+  std::uint64_t offset_ = 0;
+  std::vector<Entry> entries_;
   std::set<std::pair<int, std::uint64_t>> named_;
   std::map<int, double> lastRate_;
 };
