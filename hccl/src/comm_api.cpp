@@ -20,7 +20,9 @@ HcclResult needDevice(const char* function, runtime::Call& call, int& device) {
   call = runtime::enterCall();
   if (call.code != 0) return HCCL_E_RUNTIME;
   device = runtime::currentDevice();
-  if (device < 0) return refuse(HCCL_E_RUNTIME, function, "the calling thread has no device: call aclrtSetDevice first", "EI0007");
+  if (device < 0)
+    return refuse(HCCL_E_RUNTIME, function, "the calling thread has no device: call aclrtSetDevice first",
+                  "EI0007");
   return HCCL_SUCCESS;
 }
 
@@ -29,23 +31,30 @@ HcclResult checkName(const char* function, const Settings& settings) {
   return refuse(HCCL_E_PARA, function, fmt::format("there is a communicator {} already", settings.name));
 }
 
-HcclResult initRoot(const char* function, uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank, const HcclCommConfig* config,
-                    bool needsConfig, HcclComm* comm) {
+HcclResult initRoot(const char* function, uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
+                    const HcclCommConfig* config, bool needsConfig, HcclComm* comm) {
   return guardedHccl(function, [&]() -> HcclResult {
     if (nRanks == 0) return refuse(HCCL_E_PARA, function, "nRanks is 0");
-    if (rank >= nRanks) return refuse(HCCL_E_PARA, function, fmt::format("rank is {}; allowed: 0 to {}", rank, nRanks - 1));
-    if (rootInfo == nullptr || comm == nullptr || (needsConfig && config == nullptr)) return refuse(HCCL_E_PTR, function, "an argument is null");
+    if (rank >= nRanks)
+      return refuse(HCCL_E_PARA, function, fmt::format("rank is {}; allowed: 0 to {}", rank, nRanks - 1));
+    if (rootInfo == nullptr || comm == nullptr || (needsConfig && config == nullptr))
+      return refuse(HCCL_E_PTR, function, "an argument is null");
     runtime::Call call;
     Arrival arrival;
     if (const HcclResult code = needDevice(function, call, arrival.device); code != HCCL_SUCCESS) return code;
     if (nRanks > static_cast<uint32_t>(call.session->cluster().ranks)) {
-      return refuse(HCCL_E_PARA, function, fmt::format("nRanks is {}; the cluster {} has {} devices", nRanks, call.session->cluster().name, call.session->cluster().ranks));
+      return refuse(HCCL_E_PARA, function,
+                    fmt::format("nRanks is {}; the cluster {} has {} devices", nRanks,
+                                call.session->cluster().name, call.session->cluster().ranks));
     }
     const std::size_t length = strnlen(rootInfo->internal, HCCL_ROOT_INFO_BYTES);
-    if (length == HCCL_ROOT_INFO_BYTES || std::strncmp(rootInfo->internal, kRootMark, sizeof kRootMark - 1) != 0) {
+    if (length == HCCL_ROOT_INFO_BYTES ||
+        std::strncmp(rootInfo->internal, kRootMark, sizeof kRootMark - 1) != 0) {
       return refuse(HCCL_E_PARA, function, "rootInfo is none of HcclGetRootInfo");
     }
-    if (const HcclResult code = readSettings(function, *call.session, config, arrival.settings); code != HCCL_SUCCESS) return code;
+    if (const HcclResult code = readSettings(function, *call.session, config, arrival.settings);
+        code != HCCL_SUCCESS)
+      return code;
     if (const HcclResult code = checkName(function, arrival.settings); code != HCCL_SUCCESS) return code;
     arrival.key = rootInfo->internal;
     arrival.name = rootInfo->internal + sizeof kRootMark - 1;
@@ -55,9 +64,11 @@ HcclResult initRoot(const char* function, uint32_t nRanks, const HcclRootInfo* r
   });
 }
 
-HcclResult initTable(const char* function, const char* clusterInfo, uint32_t rank, const HcclCommConfig* config, bool needsConfig, HcclComm* comm) {
+HcclResult initTable(const char* function, const char* clusterInfo, uint32_t rank,
+                     const HcclCommConfig* config, bool needsConfig, HcclComm* comm) {
   return guardedHccl(function, [&]() -> HcclResult {
-    if (clusterInfo == nullptr || comm == nullptr || (needsConfig && config == nullptr)) return refuse(HCCL_E_PTR, function, "an argument is null");
+    if (clusterInfo == nullptr || comm == nullptr || (needsConfig && config == nullptr))
+      return refuse(HCCL_E_PTR, function, "an argument is null");
     runtime::Call call;
     Arrival arrival;
     if (const HcclResult code = needDevice(function, call, arrival.device); code != HCCL_SUCCESS) return code;
@@ -65,25 +76,38 @@ HcclResult initTable(const char* function, const char* clusterInfo, uint32_t ran
     try {
       table = readRankTable(clusterInfo);
     } catch (const runtime::ConfigError& error) {
-      const bool missing = error.code == runtime::ConfigErrorCode::NotFound || error.code == runtime::ConfigErrorCode::NotAFile ||
+      const bool missing = error.code == runtime::ConfigErrorCode::NotFound ||
+                           error.code == runtime::ConfigErrorCode::NotAFile ||
                            error.code == runtime::ConfigErrorCode::Unreadable;
       return refuse(missing ? HCCL_E_OPEN_FILE_FAILURE : HCCL_E_PARA, function, error.what(), "EI0004");
     }
-    if (rank >= table.ranks.size()) return refuse(HCCL_E_PARA, function, fmt::format("rank is {}; the table has ranks 0 to {}", rank, table.ranks.size() - 1));
+    if (rank >= table.ranks.size())
+      return refuse(HCCL_E_PARA, function,
+                    fmt::format("rank is {}; the table has ranks 0 to {}", rank, table.ranks.size() - 1));
     if (table.ranks[rank].deviceId != arrival.device) {
-      return refuse(HCCL_E_PARA, function, fmt::format("the table puts rank {} on device {}, the calling thread's device is {}", rank, table.ranks[rank].deviceId, arrival.device), "EI0014");
+      return refuse(HCCL_E_PARA, function,
+                    fmt::format("the table puts rank {} on device {}, the calling thread's device is {}",
+                                rank, table.ranks[rank].deviceId, arrival.device),
+                    "EI0014");
     }
     for (const RankTable::Rank& entry : table.ranks) {
       if (entry.deviceId >= call.session->cluster().ranks) {
-        return refuse(HCCL_E_PARA, function, fmt::format("the table has device {}; the cluster {} has devices 0 to {}", entry.deviceId, call.session->cluster().name, call.session->cluster().ranks - 1), "EI0014");
+        return refuse(
+            HCCL_E_PARA, function,
+            fmt::format("the table has device {}; the cluster {} has devices 0 to {}", entry.deviceId,
+                        call.session->cluster().name, call.session->cluster().ranks - 1),
+            "EI0014");
       }
     }
-    if (const HcclResult code = readSettings(function, *call.session, config, arrival.settings); code != HCCL_SUCCESS) return code;
+    if (const HcclResult code = readSettings(function, *call.session, config, arrival.settings);
+        code != HCCL_SUCCESS)
+      return code;
     if (const HcclResult code = checkName(function, arrival.settings); code != HCCL_SUCCESS) return code;
     arrival.key = "table:" + table.identity + ":" + arrival.settings.name;
     arrival.name = "hccl_world_group";
     if (arrival.settings.name.empty() && runtime::communicatorNameInUse(arrival.name)) {
-      return refuse(HCCL_E_PARA, function, "there is a communicator of a rank table already: give the next one a name");
+      return refuse(HCCL_E_PARA, function,
+                    "there is a communicator of a rank table already: give the next one a name");
     }
     arrival.ranks = static_cast<uint32_t>(table.ranks.size());
     arrival.rank = rank;
@@ -92,7 +116,8 @@ HcclResult initTable(const char* function, const char* clusterInfo, uint32_t ran
 }
 
 // The live communicator, or a code with the message set.
-HcclResult lookUp(const char* function, HcclComm comm, const void* out, std::shared_ptr<Communicator>& found) {
+HcclResult lookUp(const char* function, HcclComm comm, const void* out,
+                  std::shared_ptr<Communicator>& found) {
   if (comm == nullptr || out == nullptr) return refuse(HCCL_E_PTR, function, "an argument is null");
   CommunicatorTable& table = communicatorTable();
   const std::lock_guard lock(table.mutex);
@@ -110,14 +135,22 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms) {
     const runtime::Call call = runtime::enterCall();
     if (call.code != 0) return HCCL_E_RUNTIME;
     const int have = call.session->cluster().ranks;
-    if (ndev > static_cast<uint32_t>(have)) return refuse(HCCL_E_PARA, kFunction, fmt::format("ndev is {}; the cluster {} has {} devices", ndev, call.session->cluster().name, have));
+    if (ndev > static_cast<uint32_t>(have))
+      return refuse(
+          HCCL_E_PARA, kFunction,
+          fmt::format("ndev is {}; the cluster {} has {} devices", ndev, call.session->cluster().name, have));
     std::vector<int> list(devices, devices + ndev);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i] < 0 || list[i] >= have) return refuse(HCCL_E_PARA, kFunction, fmt::format("there is no device {}; allowed: 0 to {}", list[i], have - 1));
-      if (std::count(list.begin(), list.end(), list[i]) > 1) return refuse(HCCL_E_PARA, kFunction, fmt::format("device {} is listed twice", list[i]));
+      if (list[i] < 0 || list[i] >= have)
+        return refuse(HCCL_E_PARA, kFunction,
+                      fmt::format("there is no device {}; allowed: 0 to {}", list[i], have - 1));
+      if (std::count(list.begin(), list.end(), list[i]) > 1)
+        return refuse(HCCL_E_PARA, kFunction, fmt::format("device {} is listed twice", list[i]));
     }
     Settings settings;
-    if (const HcclResult code = readSettings(kFunction, *call.session, nullptr, settings); code != HCCL_SUCCESS) return code;
+    if (const HcclResult code = readSettings(kFunction, *call.session, nullptr, settings);
+        code != HCCL_SUCCESS)
+      return code;
     const std::shared_ptr<Group> group = makeGroup(kFunction, call.session, list, settings);
     if (!group) return HCCL_E_OOM;
     for (std::size_t i = 0; i < list.size(); ++i) comms[i] = addRank(group, static_cast<int>(i));
@@ -139,23 +172,27 @@ HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
   });
 }
 
-HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank, HcclComm* comm) {
+HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
+                                HcclComm* comm) {
   return initRoot("HcclCommInitRootInfo", nRanks, rootInfo, rank, nullptr, false, comm);
 }
-HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank, const HcclCommConfig* config, HcclComm* comm) {
+HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
+                                      const HcclCommConfig* config, HcclComm* comm) {
   return initRoot("HcclCommInitRootInfoConfig", nRanks, rootInfo, rank, config, true, comm);
 }
 HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, HcclComm* comm) {
   return initTable("HcclCommInitClusterInfo", clusterInfo, rank, nullptr, false, comm);
 }
-HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank, HcclCommConfig* config, HcclComm* comm) {
+HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank, HcclCommConfig* config,
+                                         HcclComm* comm) {
   return initTable("HcclCommInitClusterInfoConfig", clusterInfo, rank, config, true, comm);
 }
 
 HcclResult HcclGetCommName(HcclComm comm, char* commName) {
   return guardedHccl("HcclGetCommName", [&]() -> HcclResult {
     std::shared_ptr<Communicator> found;
-    if (const HcclResult code = lookUp("HcclGetCommName", comm, commName, found); code != HCCL_SUCCESS) return code;
+    if (const HcclResult code = lookUp("HcclGetCommName", comm, commName, found); code != HCCL_SUCCESS)
+      return code;
     const std::string& name = found->group->gang->name;
     std::memcpy(commName, name.c_str(), name.size() + 1);
     return HCCL_SUCCESS;
@@ -174,7 +211,8 @@ HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
 HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
   return guardedHccl("HcclGetRankSize", [&]() -> HcclResult {
     std::shared_ptr<Communicator> found;
-    if (const HcclResult code = lookUp("HcclGetRankSize", comm, rankSize, found); code != HCCL_SUCCESS) return code;
+    if (const HcclResult code = lookUp("HcclGetRankSize", comm, rankSize, found); code != HCCL_SUCCESS)
+      return code;
     *rankSize = static_cast<uint32_t>(found->group->gang->devices.size());
     return HCCL_SUCCESS;
   });
@@ -183,7 +221,9 @@ HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
 HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
   return guardedHccl("HcclGetCommAsyncError", [&]() -> HcclResult {
     std::shared_ptr<Communicator> found;
-    if (const HcclResult code = lookUp("HcclGetCommAsyncError", comm, asyncError, found); code != HCCL_SUCCESS) return code;
+    if (const HcclResult code = lookUp("HcclGetCommAsyncError", comm, asyncError, found);
+        code != HCCL_SUCCESS)
+      return code;
     *asyncError = HCCL_SUCCESS;
     return HCCL_SUCCESS;
   });
@@ -193,7 +233,8 @@ HcclResult HcclCommDestroy(HcclComm comm) {
   return guardedHccl("HcclCommDestroy", [&]() -> HcclResult {
     if (comm == nullptr) return HCCL_SUCCESS;
     std::shared_ptr<Communicator> found;
-    if (const HcclResult code = lookUp("HcclCommDestroy", comm, comm, found); code != HCCL_SUCCESS) return code;
+    if (const HcclResult code = lookUp("HcclCommDestroy", comm, comm, found); code != HCCL_SUCCESS)
+      return code;
     const runtime::Call call = runtime::enterCall();
     if (call.code != 0) return HCCL_E_RUNTIME;
     (void)call.session->synchronizeDevice(*call.thread, found->device, vatlas::sim::kNever);
@@ -209,4 +250,6 @@ HcclResult HcclCommDestroy(HcclComm comm) {
   });
 }
 
-uint32_t HcclGetCommConfigCapability(void) { return 3; }  // buffer size, deterministic, name
+uint32_t HcclGetCommConfigCapability(void) {
+  return 3;
+}  // buffer size, deterministic, name

@@ -47,13 +47,17 @@ HcclResult refuse(HcclResult code, const char* function, const std::string& mess
   return code;
 }
 
-HcclResult readSettings(const char* function, const Session& session, const HcclCommConfig* config, Settings& settings) {
+HcclResult readSettings(const char* function, const Session& session, const HcclCommConfig* config,
+                        Settings& settings) {
   bool bad = false;
   const std::optional<std::uint32_t> environment = environmentBuffer(bad);
   if (bad) {
-    return refuse(HCCL_E_PARA, function,
-                  fmt::format("environment variable HCCL_BUFFSIZE is \"{:.40}\"; allowed: a whole number of MB from 1 to {}",
-                              std::getenv("HCCL_BUFFSIZE"), kLargestBufferMb), "EI0001");
+    return refuse(
+        HCCL_E_PARA, function,
+        fmt::format(
+            "environment variable HCCL_BUFFSIZE is \"{:.40}\"; allowed: a whole number of MB from 1 to {}",
+            std::getenv("HCCL_BUFFSIZE"), kLargestBufferMb),
+        "EI0001");
   }
   settings.bufferMb = environment.value_or(session.cluster().hcclBufferSizeMb);
   if (config == nullptr) return HCCL_SUCCESS;
@@ -61,7 +65,8 @@ HcclResult readSettings(const char* function, const Session& session, const Hccl
   std::uint32_t words[2] = {};
   std::memcpy(&size, config->reserved, sizeof size);
   std::memcpy(words, config->reserved + sizeof size, sizeof words);
-  if (words[0] != HCCL_COMM_CONFIG_MAGIC_WORD || words[1] > HCCL_COMM_CONFIG_VERSION || size > sizeof *config) {
+  if (words[0] != HCCL_COMM_CONFIG_MAGIC_WORD || words[1] > HCCL_COMM_CONFIG_VERSION ||
+      size > sizeof *config) {
     return refuse(HCCL_E_PARA, function, "the config was not filled by HcclCommConfigInit of this version");
   }
   if (strnlen(config->hcclCommName, COMM_NAME_MAX_LENGTH) == COMM_NAME_MAX_LENGTH) {
@@ -70,7 +75,9 @@ HcclResult readSettings(const char* function, const Session& session, const Hccl
   settings.name = config->hcclCommName;
   if (config->hcclBufferSize != HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET) {
     if (config->hcclBufferSize < 1 || config->hcclBufferSize > kLargestBufferMb) {
-      return refuse(HCCL_E_PARA, function, fmt::format("hcclBufferSize is {}; allowed: 1 to {} MB", config->hcclBufferSize, kLargestBufferMb));
+      return refuse(
+          HCCL_E_PARA, function,
+          fmt::format("hcclBufferSize is {}; allowed: 1 to {} MB", config->hcclBufferSize, kLargestBufferMb));
     }
     settings.bufferMb = config->hcclBufferSize;
   }
@@ -80,6 +87,9 @@ HcclResult readSettings(const char* function, const Session& session, const Hccl
 std::string freshName() {
   CommunicatorTable& table = communicatorTable();
   const std::lock_guard lock(table.mutex);
+  const std::shared_ptr<Session> session = Session::currentOrNull();
+  if (table.named.lock() != session) table.nextName = 0;
+  table.named = session;
   return fmt::format("vatlas_comm_{}", table.nextName++);
 }
 
@@ -100,8 +110,9 @@ std::shared_ptr<Group> makeGroup(const char* function, const std::shared_ptr<Ses
       group->memory.push_back(address);
       return address;
     }
-    refuse(HCCL_E_OOM, function, fmt::format("device {} has no room for a window of {} bytes ({} are free)", device,
-                                             bytes, session->memory().freeBytes(device)));
+    refuse(HCCL_E_OOM, function,
+           fmt::format("device {} has no room for a window of {} bytes ({} are free)", device, bytes,
+                       session->memory().freeBytes(device)));
     return nullptr;
   };
   for (std::size_t rank = 0; rank < devices.size(); ++rank) {

@@ -38,6 +38,7 @@ struct Communicator {
 struct CommunicatorTable {
   std::mutex mutex;
   runtime::HandleTable<Communicator> communicators{runtime::HandleKind::Communicator};
+  std::weak_ptr<runtime::Session> named;  // whose communicators the names count
   std::uint64_t nextName = 0;
 };
 CommunicatorTable& communicatorTable();
@@ -50,7 +51,8 @@ struct Settings {
 };
 
 // Reads a config (null: none) and the environment. HCCL_SUCCESS, or the code with the thread's message set.
-HcclResult readSettings(const char* function, const runtime::Session& session, const HcclCommConfig* config, Settings& settings);
+HcclResult readSettings(const char* function, const runtime::Session& session, const HcclCommConfig* config,
+                        Settings& settings);
 
 std::string freshName();
 // Windows and contexts on all devices; null with the thread's message set when there is no room.
@@ -59,7 +61,8 @@ std::shared_ptr<Group> makeGroup(const char* function, const std::shared_ptr<run
 // Registers a rank and gives its handle; null when the name is taken on the device.
 HcclComm addRank(const std::shared_ptr<Group>& group, int rank);
 
-HcclResult refuse(HcclResult code, const char* function, const std::string& message, const char* number = "EI0003");
+HcclResult refuse(HcclResult code, const char* function, const std::string& message,
+                  const char* number = "EI0003");
 
 // HcclResult of a body that may throw.
 template <typename Body>

@@ -46,14 +46,18 @@ std::chrono::milliseconds grace() {
 
 // Why a rank cannot join; empty when it can.
 std::string objection(const Meeting& meeting, const Arrival& arrival) {
-  if (meeting.ranks != arrival.ranks) return fmt::format("rank {} says there are {} ranks, others say {}", arrival.rank, arrival.ranks, meeting.ranks);
+  if (meeting.ranks != arrival.ranks)
+    return fmt::format("rank {} says there are {} ranks, others say {}", arrival.rank, arrival.ranks,
+                       meeting.ranks);
   if (meeting.guests.count(arrival.rank) != 0) return fmt::format("rank {} is there already", arrival.rank);
   for (const auto& [rank, guest] : meeting.guests) {
-    if (guest.device == arrival.device) return fmt::format("device {} is rank {} already", arrival.device, rank);
+    if (guest.device == arrival.device)
+      return fmt::format("device {} is rank {} already", arrival.device, rank);
   }
   if (!(meeting.settings == arrival.settings)) {
-    return fmt::format("rank {} asks for name \"{}\" and {} MB, others for \"{}\" and {} MB", arrival.rank, arrival.settings.name,
-                       arrival.settings.bufferMb, meeting.settings.name, meeting.settings.bufferMb);
+    return fmt::format("rank {} asks for name \"{}\" and {} MB, others for \"{}\" and {} MB", arrival.rank,
+                       arrival.settings.name, arrival.settings.bufferMb, meeting.settings.name,
+                       meeting.settings.bufferMb);
   }
   return {};
 }
@@ -92,7 +96,8 @@ void endMeeting(const runtime::Call& call, Meeting& meeting) {
   meeting.over = true;
   meetings().open.erase(meeting.key);
   runtime::SimTime clock = 0;
-  for (const auto& [rank, guest] : meeting.guests) clock = std::max(clock, call.session->clock(*guest.thread));
+  for (const auto& [rank, guest] : meeting.guests)
+    clock = std::max(clock, call.session->clock(*guest.thread));
   clock += call.session->cluster().product.host.apiCall;
   for (const auto& [rank, guest] : meeting.guests) call.session->endBlock(*guest.thread, clock);
   meeting.changed.notify_all();
@@ -112,7 +117,8 @@ HcclResult meet(const char* function, const runtime::Call& call, const Arrival& 
     slot->settings = arrival.settings;
   }
   const std::shared_ptr<Meeting> meeting = slot;
-  if (const std::string why = objection(*meeting, arrival); !why.empty()) return refuse(HCCL_E_PARA, function, why, "EI0005");
+  if (const std::string why = objection(*meeting, arrival); !why.empty())
+    return refuse(HCCL_E_PARA, function, why, "EI0005");
   meeting->guests[arrival.rank] = {arrival.device, call.thread, nullptr};
   call.session->beginBlock(*call.thread);
   if (meeting->guests.size() == meeting->ranks) {
@@ -122,7 +128,8 @@ HcclResult meet(const char* function, const runtime::Call& call, const Arrival& 
     meeting->changed.notify_all();  // those who wait count their patience from now
     while (!meeting->over) {
       const std::size_t present = meeting->guests.size();
-      const bool news = meeting->changed.wait_for(lock, grace(), [&] { return meeting->over || meeting->guests.size() != present; });
+      const bool news = meeting->changed.wait_for(
+          lock, grace(), [&] { return meeting->over || meeting->guests.size() != present; });
       if (news) continue;
       missingRanks(*meeting);
       endMeeting(call, *meeting);

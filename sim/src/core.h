@@ -17,7 +17,8 @@ namespace vatlas::sim {
 class Machine;
 struct LaunchPart;
 
-// Times at which flags were set, waiting for their waits. Flags are binary on the card; a short queue is enough.
+// Times at which flags were set, waiting for their waits. Flags are binary on the card; a short queue is
+// enough.
 class FlagQueue {
  public:
   bool empty() const noexcept { return head_ == times_.size(); }
@@ -49,19 +50,20 @@ enum class BlockState : std::uint8_t {
   Finished,  // the kernel function has returned; records may be left
 };
 
-// The last small read, which may be one round of a poll. Its first round is real, and so is the look at its result
-// (Decide). When the kernel then repeats the read, it polls: the block sleeps until the bytes change, tries a round
-// that leaves no records, and so on until it goes on to something else; one Poll record then stands for all rounds.
+// The last small read, which may be one round of a poll. Its first round is real, and so is the look at its
+// result (Decide). When the kernel then repeats the read, it polls: the block sleeps until the bytes change,
+// tries a round that leaves no records, and so on until it goes on to something else; one Poll record then
+// stands for all rounds.
 struct OpenRead {
   bool valid = false;
-  bool observed = false;    // the kernel has looked at the result
+  bool observed = false;  // the kernel has looked at the result
   bool scalar = false;
   bool polling = false;     // there is a Poll record, not released yet
   bool discarding = false;  // a repeated round is under way: it leaves no records
   std::uintptr_t address = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t poll = 0;   // position of the Poll record
-  SimTime arrival = 0;      // of the last change
+  std::uint64_t poll = 0;  // position of the Poll record
+  SimTime arrival = 0;     // of the last change
   // What comes after the look, taken back if the kernel repeats the read.
   std::array<std::uint64_t, kPipeCount> tails{};
   std::uint32_t epoch = 0;
@@ -77,21 +79,24 @@ class Core final : public CorePort {
   static constexpr int kInternalFlag = 8;  // first flag id of the engine's own (barriers); kernels have 0..7
   static constexpr int kFlagIds = 16;
 
-  // The functional side (implemented in core_port.cpp) -------------------------------------------------------------
-  void beginCall();                       // every API call passes here
-  void scalarCost();                      // the scalar work of one API call
+  // The functional side (implemented in core_port.cpp)
+  // -------------------------------------------------------------
+  void beginCall();   // every API call passes here
+  void scalarCost();  // the scalar work of one API call
   // Neither goes on to anything else when the record is one the block then waits for (`thenWaits`).
   void push(Pipe pipe, const Record& record, bool thenWaits = false);
   void mergeOrPushExec(std::uint64_t duration, std::uint8_t op);
   void startEpoch(const Record& record, bool thenWaits = false);  // a record the scalar unit waits for
   void closeOpenRead();
   bool repeatsOpenRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) const;
-  void awaitChange();                     // a failed poll
+  void awaitChange();  // a failed poll
   void openRead(std::uintptr_t address, std::uint64_t bytes, bool scalar);
   void markDecision();
   void rollBack();
   bool beginSmallRead(std::uintptr_t address, std::uint64_t bytes, bool scalar);
-  std::uint64_t commitOf(std::size_t p) const { return open.valid && open.observed ? open.tails[p] : pipes[p].queue.tail(); }
+  std::uint64_t commitOf(std::size_t p) const {
+    return open.valid && open.observed ? open.tails[p] : pipes[p].queue.tail();
+  }
   void yield(BlockState why);
   std::size_t recordCount() const;
   bool tooFarAhead() const;
@@ -101,12 +106,12 @@ class Core final : public CorePort {
 
   struct PipeState {
     RecordQueue queue;
-    std::uint64_t commit = 0;     // records before it are final
-    SimTime busy = 0;             // free for the next instruction
-    SimTime done = 0;             // results of all so far are there
+    std::uint64_t commit = 0;  // records before it are final
+    SimTime busy = 0;          // free for the next instruction
+    SimTime done = 0;          // results of all so far are there
     SimTime copyStart = 0;
-    bool inFlight = false;        // a copy of it is in the heap or the fabric
-    bool flowing = false;         // ... in the fabric
+    bool inFlight = false;  // a copy of it is in the heap or the fabric
+    bool flowing = false;   // ... in the fabric
   };
 
   // The flags of one (source, destination) pair are made when the pair is first used.
@@ -131,8 +136,8 @@ class Core final : public CorePort {
   bool cancelled = false;
   bool mergeOpen = false;
   bool traced = false;
-  bool entered = false;  // the block has run at least once
-  int unwinds = 0;       // API calls since it was cancelled
+  bool entered = false;         // the block has run at least once
+  int unwinds = 0;              // API calls since it was cancelled
   std::uint32_t sinceOpen = 0;  // records since the open read
   std::uint32_t epoch = 0;
   std::uint32_t issue = 0;

@@ -48,8 +48,9 @@ std::byte* checkUb(Core& core, const void* ub, const CopyShape& shape, const cha
   const Span span = spanOf(shape, shape.ubStride);
   if (!covers(core, base + span.first, span.bytes)) {
     core.fault(KernelFault::BadAccess,
-               fmt::format("{} of {} x {} bytes touches UB offset {} and needs {} bytes; a block has {} bytes of UB",
-                           what, shape.count, shape.bytes, base + span.first - core.ub(), span.bytes, core.ubBytes()),
+               fmt::format(
+                   "{} of {} x {} bytes touches UB offset {} and needs {} bytes; a block has {} bytes of UB",
+                   what, shape.count, shape.bytes, base + span.first - core.ub(), span.bytes, core.ubBytes()),
                ub);
   }
   return base;
@@ -65,8 +66,8 @@ int checkRows(Core& core, const std::byte* base, const CopyShape& shape, const c
     card = core.machine.checkGlobal(address, shape.bytes);
     if (card < 0) {
       core.fault(KernelFault::BadAccess,
-                 fmt::format("{} of {} bytes at global memory {}: the range is in no live allocation ({})", what,
-                             shape.bytes, fmt::ptr(address), core.machine.memory.describe(address)),
+                 fmt::format("{} of {} bytes at global memory {}: the range is in no live allocation ({})",
+                             what, shape.bytes, fmt::ptr(address), core.machine.memory.describe(address)),
                  address);
     }
   }
@@ -89,13 +90,19 @@ constexpr std::uint32_t kLongestPoll = 1u << 16;
 
 }  // namespace
 
-Core& asCore(CorePort& port) { return static_cast<Core&>(port); }
+Core& asCore(CorePort& port) {
+  return static_cast<Core&>(port);
+}
 
 constinit thread_local CorePort* currentCorePort = nullptr;
 
-void setCurrentCore(Core* core) { currentCorePort = core; }
+void setCurrentCore(Core* core) {
+  currentCorePort = core;
+}
 
-void CorePort::outsideKernel() { throw std::logic_error("a kernel API call outside a running kernel block"); }
+void CorePort::outsideKernel() {
+  throw std::logic_error("a kernel API call outside a running kernel block");
+}
 
 void CorePort::vector(VectorOp op, std::uint32_t repeats) {
   Core& core = asCore(*this);
@@ -127,8 +134,9 @@ void CorePort::copyIn(void* ub, const void* gm, const CopyShape& shape) {
   record.peer = memory == core.card ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(memory);
   record.value = static_cast<std::uint32_t>(shape.total());  // UB is smaller than 4 GiB
   record.small = small;
-  record.hold = (small && shape.bytes <= kFlagBytes) ||
-                core.machine.pending.overlaps(reinterpret_cast<std::uintptr_t>(from + span.first), span.bytes);
+  record.hold =
+      (small && shape.bytes <= kFlagBytes) ||
+      core.machine.pending.overlaps(reinterpret_cast<std::uintptr_t>(from + span.first), span.bytes);
   core.push(Pipe::Mte2, record, record.hold);
   if (record.hold) core.yield(BlockState::Time);
   moveRows(to, shape.ubStride, from, shape.gmStride, shape);
@@ -163,8 +171,9 @@ void CorePort::copyOut(void* gm, const void* ub, const CopyShape& shape) {
 namespace {
 void checkFlag(Core& core, Pipe src, Pipe dst, int id) {
   if (id < 0 || id >= Core::kInternalFlag || src == dst) {
-    core.fault(KernelFault::ApiMisuse, fmt::format("event id {} between two pipes; ids are 0 to {}, and the pipes differ",
-                                                   id, Core::kInternalFlag - 1));
+    core.fault(KernelFault::ApiMisuse,
+               fmt::format("event id {} between two pipes; ids are 0 to {}, and the pipes differ", id,
+                           Core::kInternalFlag - 1));
   }
 }
 }  // namespace
@@ -273,7 +282,8 @@ std::int64_t CorePort::systemCycle() {
   record.kind = RecordKind::Cycle;
   core.startEpoch(record, true);
   core.yield(BlockState::Time);
-  const double ticks = static_cast<double>(core.cycleTime) * core.machine.cluster.product.systemCounterMhz / 1e6;
+  const double ticks =
+      static_cast<double>(core.cycleTime) * core.machine.cluster.product.systemCounterMhz / 1e6;
   return static_cast<std::int64_t>(ticks);
 }
 
@@ -295,7 +305,8 @@ void CorePort::fault(KernelFault kind, std::string_view what, const void* addres
   throw KernelUnwind{};
 }
 
-// Core ---------------------------------------------------------------------------------------------------------------
+// Core
+// ---------------------------------------------------------------------------------------------------------------
 
 Core::Core(Machine& m, int cardNumber, int number, std::uint32_t globalId, std::byte* ub)
     : machine(m), card(cardNumber), index(number), gid(globalId) {
@@ -338,7 +349,8 @@ void Core::push(Pipe p, const Record& record, bool thenWaits) {
   if (!thenWaits && tooFarAhead()) yield(BlockState::Full);
 }
 
-// Back-to-back vector instructions become one record. That is exact when each is issued before its predecessor ends.
+// Back-to-back vector instructions become one record. That is exact when each is issued before its
+// predecessor ends.
 void Core::mergeOrPushExec(std::uint64_t duration, std::uint8_t op) {
   if (open.discarding) return;
   RecordQueue& queue = pipe(Pipe::V).queue;
@@ -382,13 +394,15 @@ std::size_t Core::recordCount() const {
   return count;
 }
 
-// Ahead enough to stop, and both DMA queues hold work: the replay can then not need a request that is not there yet.
+// Ahead enough to stop, and both DMA queues hold work: the replay can then not need a request that is not
+// there yet.
 bool Core::tooFarAhead() const {
   if (open.valid && open.observed) return false;  // bounded by kLongestPoll
   const std::size_t limit = machine.options.recordLimit;
   const auto& in = pipes[static_cast<std::size_t>(Pipe::Mte2)];
   const auto& out = pipes[static_cast<std::size_t>(Pipe::Mte3)];
-  if (in.queue.size() + out.queue.size() + pipes[static_cast<std::size_t>(Pipe::V)].queue.size() < limit) return false;
+  if (in.queue.size() + out.queue.size() + pipes[static_cast<std::size_t>(Pipe::V)].queue.size() < limit)
+    return false;
   const std::size_t total = recordCount();
   if (total < limit) return false;
   if (total >= limit * 64) return true;
@@ -404,10 +418,12 @@ void Core::yield(BlockState why) {
 }
 
 bool Core::repeatsOpenRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) const {
-  return open.valid && open.observed && open.address == address && open.bytes == bytes && open.scalar == scalar;
+  return open.valid && open.observed && open.address == address && open.bytes == bytes &&
+         open.scalar == scalar;
 }
 
-// False: the read repeats one that has been looked at; what it waits for has happened, and it leaves no record.
+// False: the read repeats one that has been looked at; what it waits for has happened, and it leaves no
+// record.
 bool Core::beginSmallRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) {
   if (repeatsOpenRead(address, bytes, scalar)) awaitChange();
   if (open.discarding) return false;
@@ -454,8 +470,8 @@ void Core::markDecision() {
   open.issue = issue;
 }
 
-// The kernel looks again at what was not there yet. Sleeps until the bytes are no longer what it saw. A block that is
-// woken with nothing changed turns once for real.
+// The kernel looks again at what was not there yet. Sleeps until the bytes are no longer what it saw. A block
+// that is woken with nothing changed turns once for real.
 void Core::awaitChange() {
   rollBack();
   if (!open.polling) {

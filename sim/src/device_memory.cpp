@@ -24,10 +24,10 @@ namespace {
 
 constexpr std::uintptr_t kBase = VATLAS_DEVICE_BASE;
 constexpr std::uint64_t kSpan = VATLAS_DEVICE_SPAN;
-constexpr std::uint64_t kUnit = 32;                    // sizes are multiples of this
+constexpr std::uint64_t kUnit = 32;  // sizes are multiples of this
 constexpr std::uint64_t kMinAlign = 64;
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kReturnAbove = 64 * 1024;      // freed blocks of this size go back to the host
+constexpr std::uint64_t kReturnAbove = 64 * 1024;  // freed blocks of this size go back to the host
 
 constexpr std::uint64_t roundUp(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -52,8 +52,8 @@ void returnToHost(std::uintptr_t begin, std::uint64_t bytes) {
   }
 }
 
-// One card's range: live allocations and free blocks by address. First fit, so that the same calls give the same
-// addresses on every run.
+// One card's range: live allocations and free blocks by address. First fit, so that the same calls give the
+// same addresses on every run.
 struct CardMemory {
   mutable std::mutex mutex;
   std::uintptr_t base = 0;
@@ -132,10 +132,10 @@ DeviceMemory::DeviceMemory(int cards, std::uint64_t bytesPerCard, std::uint64_t 
     if (got != wanted) {
       if (got != MAP_FAILED) munmap(got, bytes);
       for (const auto& done : state_->cards) munmap(reinterpret_cast<void*>(done->base), done->bytes);
-      throw std::runtime_error(
-          fmt::format("cannot reserve {} GiB of address space at {:#x} for card {}: lift `ulimit -v`, or allow "
-                      "overcommit (vm.overcommit_memory 0 or 1)",
-                      bytes >> 30, card->base, i));
+      throw std::runtime_error(fmt::format(
+          "cannot reserve {} GiB of address space at {:#x} for card {}: lift `ulimit -v`, or allow "
+          "overcommit (vm.overcommit_memory 0 or 1)",
+          bytes >> 30, card->base, i));
     }
     madvise(got, bytes, MADV_DONTDUMP);
     madvise(got, bytes, MADV_HUGEPAGE);
@@ -218,10 +218,12 @@ std::string DeviceMemory::describe(const void* address) const {
   --next;
   const std::uint64_t offset = value - next->first;
   if (offset < next->second) {
-    return fmt::format("{:#x} is byte {} of a {}-byte allocation on device {}", value, offset, next->second, card);
+    return fmt::format("{:#x} is byte {} of a {}-byte allocation on device {}", value, offset, next->second,
+                       card);
   }
-  return fmt::format("{:#x} is {} bytes past the end of the nearest allocation on device {} ({} bytes at {:#x})",
-                     value, offset - next->second, card, next->second, next->first);
+  return fmt::format(
+      "{:#x} is {} bytes past the end of the nearest allocation on device {} ({} bytes at {:#x})", value,
+      offset - next->second, card, next->second, next->first);
 }
 
 std::uint64_t DeviceMemory::freeBytes(int card) const {
@@ -234,13 +236,19 @@ std::uint64_t DeviceMemory::totalBytes(int card) const {
   return state_->cards.at(static_cast<std::size_t>(card))->bytes;
 }
 
-std::uint64_t DeviceMemory::ceilingBytes() const noexcept { return state_->ceiling; }
-std::uint64_t DeviceMemory::committedBytes() const { return state_->committed.load(); }
+std::uint64_t DeviceMemory::ceilingBytes() const noexcept {
+  return state_->ceiling;
+}
+std::uint64_t DeviceMemory::committedBytes() const {
+  return state_->committed.load();
+}
 
-std::unique_ptr<DeviceMemory::Reader> DeviceMemory::reader() const { return std::make_unique<Reader>(*state_); }
+std::unique_ptr<DeviceMemory::Reader> DeviceMemory::reader() const {
+  return std::make_unique<Reader>(*state_);
+}
 
-// A private copy of each card's allocations, renewed when the card's generation has moved on, and the allocations
-// that were hit last.
+// A private copy of each card's allocations, renewed when the card's generation has moved on, and the
+// allocations that were hit last.
 struct DeviceMemory::Reader::View {
   struct Card {
     std::uint64_t generation = 0;

@@ -12,7 +12,9 @@ namespace {
 
 constexpr int kTrafficKinds = 5;
 
-bool laterFlow(const Flow& a, const Flow& b) { return a.finish != b.finish ? a.finish > b.finish : a.key > b.key; }
+bool laterFlow(const Flow& a, const Flow& b) {
+  return a.finish != b.finish ? a.finish > b.finish : a.key > b.key;
+}
 bool laterCompletion(const Fabric::Completion& a, const Fabric::Completion& b) {
   return a.time != b.time ? a.time > b.time : a.key > b.key;
 }
@@ -25,7 +27,8 @@ Resource makeResource(std::string name, double bytesPerSecond) {
   return r;
 }
 
-// Numbers of the resources of a cluster: memories, the two directions of each link, the host links up and down.
+// Numbers of the resources of a cluster: memories, the two directions of each link, the host links up and
+// down.
 struct Layout {
   int cards, links;
   int memory(int card) const { return card; }
@@ -42,7 +45,8 @@ std::vector<Resource> makeResources(const ClusterConfig& cluster) {
   }
   for (const LinkConfig& link : cluster.links) {
     for (const auto& [from, to] : {std::pair{link.cardA, link.cardB}, std::pair{link.cardB, link.cardA}}) {
-      Resource r = makeResource("link " + std::to_string(from) + ">" + std::to_string(to), link.bandwidthBytesPerSecond);
+      Resource r = makeResource("link " + std::to_string(from) + ">" + std::to_string(to),
+                                link.bandwidthBytesPerSecond);
       r.use.isLink = true;
       r.use.kind = link.kind;
       r.use.from = from;
@@ -77,7 +81,8 @@ void Fabric::State::addPaths(const ClusterConfig& cluster) {
   table.assign(static_cast<std::size_t>(kTrafficKinds * cards * cards), kNoPath);
   const auto add = [&](Traffic traffic, int card, int memory, Path path) {
     for (const PathUse& use : path.uses) {
-      const double most = resources[static_cast<std::size_t>(use.resource)].use.capacityBytesPerSecond / use.weight;
+      const double most =
+          resources[static_cast<std::size_t>(use.resource)].use.capacityBytesPerSecond / use.weight;
       path.info.ceilingBytesPerSecond = std::min(path.info.ceilingBytesPerSecond, most);
     }
     path.ceiling = path.info.ceilingBytesPerSecond / kPsPerSecond;
@@ -119,7 +124,8 @@ void Fabric::State::addPaths(const ClusterConfig& cluster) {
     for (const Traffic traffic : {Traffic::HostToDevice, Traffic::DeviceToHost}) {
       Path path;
       path.info = {1e300, product.pcie.latency, 0};
-      path.uses = {{traffic == Traffic::HostToDevice ? layout.down(card) : layout.up(card), 1}, {layout.memory(card), 1}};
+      path.uses = {{traffic == Traffic::HostToDevice ? layout.down(card) : layout.up(card), 1},
+                   {layout.memory(card), 1}};
       add(traffic, card, card, std::move(path));
     }
   }
@@ -217,7 +223,8 @@ void Fabric::State::observe(const Path& path, SimTime now) const {
   }
 }
 
-// Fabric -------------------------------------------------------------------------------------------------------------
+// Fabric
+// -------------------------------------------------------------------------------------------------------------
 
 Fabric::Fabric(const ClusterConfig& cluster) : state_(std::make_unique<State>(cluster)) {}
 Fabric::~Fabric() = default;
@@ -228,7 +235,9 @@ PathId Fabric::path(Traffic traffic, int card, int memory) const {
   return s.table[static_cast<std::size_t>((static_cast<int>(traffic) * s.cards + card) * s.cards + memory)];
 }
 
-const PathInfo& Fabric::info(PathId path) const { return state_->paths.at(path).info; }
+const PathInfo& Fabric::info(PathId path) const {
+  return state_->paths.at(path).info;
+}
 
 void Fabric::start(SimTime now, PathId id, std::uint64_t bytes, std::uint64_t key) {
   State& s = *state_;
@@ -326,8 +335,12 @@ void Fabric::cancelAll() {
   s.instant.clear();
 }
 
-int Fabric::resourceCount() const { return static_cast<int>(state_->resources.size()); }
-ResourceUse Fabric::use(int resource) const { return state_->resources.at(static_cast<std::size_t>(resource)).use; }
+int Fabric::resourceCount() const {
+  return static_cast<int>(state_->resources.size());
+}
+ResourceUse Fabric::use(int resource) const {
+  return state_->resources.at(static_cast<std::size_t>(resource)).use;
+}
 
 void Fabric::resetUse() {
   for (Resource& r : state_->resources) {
@@ -336,6 +349,8 @@ void Fabric::resetUse() {
   }
 }
 
-void Fabric::setObserver(FabricObserver* observer) { state_->observer = observer; }
+void Fabric::setObserver(FabricObserver* observer) {
+  state_->observer = observer;
+}
 
 }  // namespace vatlas::sim

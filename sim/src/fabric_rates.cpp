@@ -1,16 +1,19 @@
-// Max-min fair rates. Only resources whose demand exceeds their capacity bind, so that a change is worked out for the
-// paths that such resources join, and no others.
+// Max-min fair rates. Only resources whose demand exceeds their capacity bind, so that a change is worked out
+// for the paths that such resources join, and no others.
 #include "fabric_state.h"
 
 namespace vatlas::sim {
 namespace {
 constexpr double kSlack = 1 + 1e-12;  // sums of ceilings that fill a resource exactly
-bool binds(const Resource& r) { return r.demand > r.bytesPerPs * kSlack; }
+bool binds(const Resource& r) {
+  return r.demand > r.bytesPerPs * kSlack;
+}
 }  // namespace
 
 bool Fabric::State::saturated(const Path& path) const {
-  return std::any_of(path.uses.begin(), path.uses.end(),
-                     [&](const PathUse& use) { return binds(resources[static_cast<std::size_t>(use.resource)]); });
+  return std::any_of(path.uses.begin(), path.uses.end(), [&](const PathUse& use) {
+    return binds(resources[static_cast<std::size_t>(use.resource)]);
+  });
 }
 
 // All busy paths that binding resources connect with the changed one, and those resources.
@@ -40,7 +43,8 @@ void Fabric::State::fill() {
   left.resize(shared.size());
   weightLeft.assign(shared.size(), 0);
   fixed.assign(component.size(), 0);
-  for (std::size_t s = 0; s < shared.size(); ++s) left[s] = resources[static_cast<std::size_t>(shared[s])].bytesPerPs;
+  for (std::size_t s = 0; s < shared.size(); ++s)
+    left[s] = resources[static_cast<std::size_t>(shared[s])].bytesPerPs;
   const auto forShared = [&](const Path& path, auto&& body) {
     for (const PathUse& use : path.uses) {
       const int s = sharedIndex[static_cast<std::size_t>(use.resource)];

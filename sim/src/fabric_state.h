@@ -11,11 +11,11 @@ namespace vatlas::sim {
 
 struct Resource {
   ResourceUse use;
-  double bytesPerPs = 0;     // capacity
-  double demand = 0;         // if every transfer had its ceiling
-  int active = 0;            // transfers
+  double bytesPerPs = 0;  // capacity
+  double demand = 0;      // if every transfer had its ceiling
+  int active = 0;         // transfers
   SimTime busySince = 0;
-  std::vector<PathId> paths; // that use it
+  std::vector<PathId> paths;  // that use it
 };
 
 struct PathUse {
@@ -36,10 +36,10 @@ struct Path {
   double rate = 0;     // of each transfer now
   double service = 0;  // bytes that a transfer has received since the path became busy, up to `updated`
   SimTime updated = 0;
-  SimTime next = kNever;     // the first transfer is complete
-  std::vector<Flow> flows;   // heap, first to finish on top
-  int heapIndex = -1;        // place in State::order
-  bool marked = false;       // in the component that is being computed
+  SimTime next = kNever;    // the first transfer is complete
+  std::vector<Flow> flows;  // heap, first to finish on top
+  int heapIndex = -1;       // place in State::order
+  bool marked = false;      // in the component that is being computed
 };
 
 struct Fabric::State {
@@ -48,7 +48,7 @@ struct Fabric::State {
   // fabric.cpp
   void addPaths(const ClusterConfig& cluster);
   void advance(Path& path, SimTime now) const;
-  void place(PathId id);                     // after `next` has changed
+  void place(PathId id);  // after `next` has changed
   bool earlier(PathId a, PathId b) const;
   void siftUp(std::size_t index);
   void siftDown(std::size_t index);
@@ -66,8 +66,8 @@ struct Fabric::State {
   int cards = 0;
   std::vector<Resource> resources;
   std::vector<Path> paths;
-  std::vector<PathId> table;   // by (traffic, card, memory)
-  std::vector<PathId> order;   // heap of busy paths by (next, key)
+  std::vector<PathId> table;        // by (traffic, card, memory)
+  std::vector<PathId> order;        // heap of busy paths by (next, key)
   std::vector<Completion> instant;  // heap of transfers without bytes
   FabricObserver* observer = nullptr;
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <exception>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -20,9 +20,12 @@ namespace {
 constexpr std::array<int, 4> kTraps = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kAltStack = 64 * 1024;
 
-int watchdogSignal() { return SIGRTMAX - 5; }
+int watchdogSignal() {
+  return SIGRTMAX - 5;
+}
 
-// Signal handlers have no argument of ours: the block that runs on this thread. Set by the one simulation thread.
+// Signal handlers have no argument of ours: the block that runs on this thread. Set by the one simulation
+// thread.
 thread_local RunningBlock* runningBlock = nullptr;
 std::array<struct sigaction, 4> previousActions{};  // written while arming, on the one simulation thread
 
@@ -68,10 +71,15 @@ void onTrap(int signal, siginfo_t* info, void* context) {
   block->trapped = true;
   block->address = info->si_addr;
   switch (signal) {
-    case SIGFPE: block->kind = KernelFault::DivisionByZero; break;
-    case SIGILL: block->kind = KernelFault::IllegalInstruction; break;
+    case SIGFPE:
+      block->kind = KernelFault::DivisionByZero;
+      break;
+    case SIGILL:
+      block->kind = KernelFault::IllegalInstruction;
+      break;
     default:
-      block->kind = block->fiber->inGuard(info->si_addr) ? KernelFault::StackOverflow : KernelFault::BadAccess;
+      block->kind =
+          block->fiber->inGuard(info->si_addr) ? KernelFault::StackOverflow : KernelFault::BadAccess;
   }
   redirect(*block, *static_cast<ucontext_t*>(context));
 }
@@ -137,7 +145,9 @@ FaultGuard::~FaultGuard() {
   delete state_;
 }
 
-void FaultGuard::setRunning(RunningBlock* block) noexcept { runningBlock = block; }
+void FaultGuard::setRunning(RunningBlock* block) noexcept {
+  runningBlock = block;
+}
 
 void FaultGuard::arm() {
   State& s = *state_;

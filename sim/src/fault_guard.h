@@ -1,5 +1,6 @@
-// Turns a trap in kernel code (bad access, division by zero, illegal instruction, stack overflow, endless loop) into
-// the end of its block. Active on one thread, between arm() and disarm(); other traps go where they went before.
+// Turns a trap in kernel code (bad access, division by zero, illegal instruction, stack overflow, endless
+// loop) into the end of its block. Active on one thread, between arm() and disarm(); other traps go where
+// they went before.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,8 @@ class Fiber;
 // What the block that runs now looks like to the signal handler.
 struct RunningBlock {
   Fiber* fiber = nullptr;
-  std::atomic<bool> inApi{false};          // the engine's own code is running: never abandon there
-  std::uintptr_t imageBegin = 0;           // the kernel's image, for the watchdog
+  std::atomic<bool> inApi{false};  // the engine's own code is running: never abandon there
+  std::uintptr_t imageBegin = 0;   // the kernel's image, for the watchdog
   std::uintptr_t imageEnd = 0;
   volatile bool trapped = false;
   KernelFault kind = KernelFault::BadAccess;
@@ -32,7 +33,7 @@ class FaultGuard {
   FaultGuard(const FaultGuard&) = delete;
   FaultGuard& operator=(const FaultGuard&) = delete;
 
-  void arm();     // on the simulation thread, before blocks run
+  void arm();  // on the simulation thread, before blocks run
   void disarm();
   void setRunning(RunningBlock* block) noexcept;  // null: the simulator itself is running
 

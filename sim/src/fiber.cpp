@@ -24,8 +24,8 @@ namespace context = boost::context::detail;
 namespace {
 constexpr std::size_t kGuard = 64 * 1024;  // large frames must not step over it
 
-// __cxa_get_globals(): caught-exceptions list and uncaught count. A switch inside a catch block would otherwise
-// leave one block's exceptions on another's list.
+// __cxa_get_globals(): caught-exceptions list and uncaught count. A switch inside a catch block would
+// otherwise leave one block's exceptions on another's list.
 struct CxaGlobals {
   void* caught;
   unsigned int uncaught;

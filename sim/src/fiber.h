@@ -18,7 +18,8 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Prepares a fresh execution of entry(argument). Whatever was suspended on the stack is forgotten, not unwound.
+  // Prepares a fresh execution of entry(argument). Whatever was suspended on the stack is forgotten, not
+  // unwound.
   void prepare(Entry entry, void* argument);
   // Runs until the block suspends or its entry returns; false when it has returned.
   bool resume();
@@ -44,7 +45,8 @@ class Fiber {
   void* argument_ = nullptr;
   bool running_ = false;
   std::unique_ptr<Sanitizer> sanitizer_;
-  alignas(8) unsigned char exceptionGlobals_[32] = {};  // the C++ runtime's per-thread state, swapped at each switch
+  alignas(8) unsigned char exceptionGlobals_[32] =
+      {};  // the C++ runtime's per-thread state, swapped at each switch
 };
 
 // Fibers that are not in use, kept for the next launch.

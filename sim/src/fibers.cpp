@@ -12,8 +12,8 @@ void setCurrentCore(Core* core);
 
 namespace {
 
-// A loop that polls for something nobody will write turns this often for real before it is left to its timeout: enough
-// for kernels that give up by themselves after a few rounds.
+// A loop that polls for something nobody will write turns this often for real before it is left to its
+// timeout: enough for kernels that give up by themselves after a few rounds.
 constexpr int kSpuriousRounds = 64;
 
 void runKernel(Core& core) {
@@ -34,7 +34,9 @@ void runKernel(Core& core) {
 
 }  // namespace
 
-void Machine::blockMain(void* core) { runKernel(*static_cast<Core*>(core)); }
+void Machine::blockMain(void* core) {
+  runKernel(*static_cast<Core*>(core));
+}
 
 bool Machine::switchTo(Core& core) {
   guard_.arm();
@@ -55,9 +57,10 @@ void Machine::resumeBlock(Core& core) {
     core.faulted = true;
     core.faultKind = core.running.kind;
     core.faultAddress = core.running.address;
-    core.faultText = core.faultKind == KernelFault::Exception
-                         ? std::string("an exception left a noexcept function")
-                         : fmt::format("address {} ({})", fmt::ptr(core.faultAddress), memory.describe(core.faultAddress));
+    core.faultText =
+        core.faultKind == KernelFault::Exception
+            ? std::string("an exception left a noexcept function")
+            : fmt::format("address {} ({})", fmt::ptr(core.faultAddress), memory.describe(core.faultAddress));
   }
   if (!alive) {
     core.state = BlockState::Finished;
@@ -116,7 +119,9 @@ bool Machine::wakeSpuriously() {
   return any;
 }
 
-void Machine::waitForWrite(Core& core) { memoryWaiters_.emplace(core.open.address, &core); }
+void Machine::waitForWrite(Core& core) {
+  memoryWaiters_.emplace(core.open.address, &core);
+}
 
 void Machine::noteWrite(std::uintptr_t address, std::uint64_t bytes) {
   if (memoryWaiters_.empty()) return;

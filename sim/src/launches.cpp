@@ -35,15 +35,24 @@ int matchImage(struct dl_phdr_info* info, std::size_t, void* data) {
 
 const char* faultName(KernelFault kind) {
   switch (kind) {
-    case KernelFault::BadAccess: return "bad memory access";
-    case KernelFault::Misaligned: return "misaligned access";
-    case KernelFault::StackOverflow: return "stack overflow";
-    case KernelFault::DivisionByZero: return "integer division by zero";
-    case KernelFault::IllegalInstruction: return "illegal instruction";
-    case KernelFault::Exception: return "the kernel threw an exception";
-    case KernelFault::Endless: return "the block computes without end";
-    case KernelFault::ApiMisuse: return "misuse of a kernel API call";
-    case KernelFault::WindowOverrun: return "the communicator's window is too small";
+    case KernelFault::BadAccess:
+      return "bad memory access";
+    case KernelFault::Misaligned:
+      return "misaligned access";
+    case KernelFault::StackOverflow:
+      return "stack overflow";
+    case KernelFault::DivisionByZero:
+      return "integer division by zero";
+    case KernelFault::IllegalInstruction:
+      return "illegal instruction";
+    case KernelFault::Exception:
+      return "the kernel threw an exception";
+    case KernelFault::Endless:
+      return "the block computes without end";
+    case KernelFault::ApiMisuse:
+      return "misuse of a kernel API call";
+    case KernelFault::WindowOverrun:
+      return "the communicator's window is too small";
   }
   return "fault";
 }
@@ -147,7 +156,8 @@ void Machine::beginPart(LaunchPart& part) {
   const SimTime first = part.taskStart + costs.hardwareInit + costs.softwareInit;
   part.lastEnd = part.dispatch = first;
   for (int i = 0; i < cores; ++i) {
-    startNextBlock(*cores_[static_cast<std::size_t>(part.spec.device * cluster.product.aivCount + i)], part, first);
+    startNextBlock(*cores_[static_cast<std::size_t>(part.spec.device * cluster.product.aivCount + i)], part,
+                   first);
   }
 }
 

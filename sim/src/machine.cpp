@@ -31,11 +31,18 @@ TransferPort& directPort() {
 }  // namespace
 
 Machine::Machine(const ClusterConfig& config, const SimulationOptions& simulationOptions)
-    : cluster(config), options(simulationOptions),
+    : cluster(config),
+      options(simulationOptions),
       memory(config.ranks, config.product.memory.bytes,
-             simulationOptions.hostMemoryCeiling != 0 ? simulationOptions.hostMemoryCeiling : hostMemoryCeiling()),
-      fabric(config), transferPort(&directPort()), ranks_(config.ranks), reader_(memory.reader()),
-      fibers_(kStackBytes), guard_(simulationOptions.watchdogMilliseconds), shuffle_(simulationOptions.resumeSeed) {
+             simulationOptions.hostMemoryCeiling != 0 ? simulationOptions.hostMemoryCeiling
+                                                      : hostMemoryCeiling()),
+      fabric(config),
+      transferPort(&directPort()),
+      ranks_(config.ranks),
+      reader_(memory.reader()),
+      fibers_(kStackBytes),
+      guard_(simulationOptions.watchdogMilliseconds),
+      shuffle_(simulationOptions.resumeSeed) {
   const CoreConfig& core = cluster.product.core;
   picosecondsPerCycle_ = 1e6 / core.clockMhz;
   scalarIssue = cyclePs(core.scalarIssueCycles);
@@ -49,12 +56,14 @@ Machine::Machine(const ClusterConfig& config, const SimulationOptions& simulatio
   const auto perCard = static_cast<std::size_t>(cluster.product.aivCount);
   const std::size_t count = perCard * static_cast<std::size_t>(ranks_);
   ubMapped_ = count * core.ubBytes;
-  void* mapping = mmap(nullptr, ubMapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapping =
+      mmap(nullptr, ubMapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) throw std::bad_alloc();
   ubMemory_ = static_cast<std::byte*>(mapping);
   for (std::size_t i = 0; i < count; ++i) {
-    cores_.push_back(std::make_unique<Core>(*this, static_cast<int>(i / perCard), static_cast<int>(i % perCard),
-                                            static_cast<std::uint32_t>(i), ubMemory_ + i * core.ubBytes));
+    cores_.push_back(std::make_unique<Core>(*this, static_cast<int>(i / perCard),
+                                            static_cast<int>(i % perCard), static_cast<std::uint32_t>(i),
+                                            ubMemory_ + i * core.ubBytes));
   }
   waitingParts_.resize(static_cast<std::size_t>(ranks_));
   busyCores_.assign(static_cast<std::size_t>(ranks_), 0);
@@ -79,7 +88,8 @@ void Machine::schedule(SimTime at, EventOrder order, std::function<void()> actio
 }
 
 void Machine::copy(const Simulation::Copy& copy, std::function<void(SimTime)> done) {
-  schedule(copy.start, copy.order, [this, copy, done = std::move(done)]() mutable { beginCopy(copy, std::move(done)); });
+  schedule(copy.start, copy.order,
+           [this, copy, done = std::move(done)]() mutable { beginCopy(copy, std::move(done)); });
 }
 
 void Machine::beginCopy(const Simulation::Copy& copy, std::function<void(SimTime)> done) {
@@ -102,10 +112,18 @@ void Machine::beginCopy(const Simulation::Copy& copy, std::function<void(SimTime
   }
   PathId path = Fabric::kNoPath;
   switch (copy.kind) {
-    case Kind::HostToDevice: path = fabric.path(Traffic::HostToDevice, copy.device, copy.device); break;
-    case Kind::DeviceToHost: path = fabric.path(Traffic::DeviceToHost, copy.device, copy.device); break;
-    case Kind::DeviceToDevice: path = fabric.path(Traffic::CardCopy, copy.device, copy.peer); break;
-    case Kind::Set: path = fabric.path(Traffic::CardCopy, copy.device, copy.device); break;
+    case Kind::HostToDevice:
+      path = fabric.path(Traffic::HostToDevice, copy.device, copy.device);
+      break;
+    case Kind::DeviceToHost:
+      path = fabric.path(Traffic::DeviceToHost, copy.device, copy.device);
+      break;
+    case Kind::DeviceToDevice:
+      path = fabric.path(Traffic::CardCopy, copy.device, copy.peer);
+      break;
+    case Kind::Set:
+      path = fabric.path(Traffic::CardCopy, copy.device, copy.device);
+      break;
   }
   if (path == Fabric::kNoPath) throw std::runtime_error("a copy between two cards that nothing connects");
   std::uint32_t slot = static_cast<std::uint32_t>(copies_.size());
@@ -129,10 +147,13 @@ SimTime Machine::nextEvent() const {
 }
 
 bool Machine::stalled() const {
-  return heap_.empty() && actionHeap_.empty() && fabric.nextCompletion() == kNever && ready_.empty() && !memoryWaiters_.empty();
+  return heap_.empty() && actionHeap_.empty() && fabric.nextCompletion() == kNever && ready_.empty() &&
+         !memoryWaiters_.empty();
 }
 
-bool Machine::stopRequested() const { return stopFlag_ != nullptr && stopFlag_->load(std::memory_order_relaxed); }
+bool Machine::stopRequested() const {
+  return stopFlag_ != nullptr && stopFlag_->load(std::memory_order_relaxed);
+}
 
 SimTime Machine::run(SimTime limit) {
   for (;;) {
@@ -148,7 +169,8 @@ SimTime Machine::run(SimTime limit) {
   return nextEvent();
 }
 
-// The earliest event; at one time writes arrive first, then come host actions, transfers that end, those that begin.
+// The earliest event; at one time writes arrive first, then come host actions, transfers that end, those that
+// begin.
 void Machine::handleNext(SimTime at) {
   now = at;  // may lie before the last: what a late thread submits to a card that has not come so far
   const bool coreEvent = !heap_.empty() && heap_.top().at == at;

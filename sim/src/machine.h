@@ -89,8 +89,12 @@ class Machine final : private FabricObserver {
   int checkGlobal(const void* address, std::uint64_t bytes) { return reader_->check(address, bytes); }
   void noteWrite(std::uintptr_t address, std::uint64_t bytes);
   void waitForWrite(Core& core);
-  PathId loadPath(int card, int peer) const { return loadPaths_[static_cast<std::size_t>(card * ranks_ + peer)]; }
-  PathId storePath(int card, int peer) const { return storePaths_[static_cast<std::size_t>(card * ranks_ + peer)]; }
+  PathId loadPath(int card, int peer) const {
+    return loadPaths_[static_cast<std::size_t>(card * ranks_ + peer)];
+  }
+  PathId storePath(int card, int peer) const {
+    return storePaths_[static_cast<std::size_t>(card * ranks_ + peer)];
+  }
 
   const ClusterConfig cluster;
   const SimulationOptions options;
@@ -104,8 +108,9 @@ class Machine final : private FabricObserver {
   SimTime scalarLoadTime = 0;
 
  private:
-  // Two heaps, so that the events of the cores stay small. Order at one time: small writes arrive, then the host acts,
-  // then copies and scalar loads start; within a kind by card, core, pipe and sequence, or by rank, stream, sequence.
+  // Two heaps, so that the events of the cores stay small. Order at one time: small writes arrive, then the
+  // host acts, then copies and scalar loads start; within a kind by card, core, pipe and sequence, or by
+  // rank, stream, sequence.
   static constexpr std::uint64_t kApplyEvent = 0;
   static constexpr std::uint64_t kCoreEvent = 1;
   static constexpr std::uint64_t kBlockEnd = 7;  // in the place of a pipe: the core has finished a block
@@ -121,7 +126,9 @@ class Machine final : private FabricObserver {
     std::uint64_t scheduled;  // at last by the order of scheduling
     std::uint32_t slot;
     bool operator>(const Action& other) const {
-      const auto key = [](const Action& a) { return std::tie(a.at, a.order.rank, a.order.stream, a.order.sequence, a.scheduled); };
+      const auto key = [](const Action& a) {
+        return std::tie(a.at, a.order.rank, a.order.stream, a.order.sequence, a.scheduled);
+      };
       return key(*this) > key(other);
     }
   };
@@ -171,7 +178,8 @@ class Machine final : private FabricObserver {
   void finishScalarWait(Core& core, SimTime at);
   void finishPoll(Core& core, SimTime arrival);
   void afterStep(Core& core);
-  void traceExec(Core& core, Pipe p, std::string_view name, SimTime start, SimTime end, std::uint64_t bytes, int peer);
+  void traceExec(Core& core, Pipe p, std::string_view name, SimTime start, SimTime end, std::uint64_t bytes,
+                 int peer);
   void resourceRate(int resource, SimTime at, double bytesPerSecond) override;
 
   const int ranks_;

@@ -5,7 +5,8 @@
 
 namespace vatlas::sim {
 
-std::uint32_t PendingWrites::add(std::uintptr_t address, const void* content, std::uint64_t bytes, std::uint32_t core) {
+std::uint32_t PendingWrites::add(std::uintptr_t address, const void* content, std::uint64_t bytes,
+                                 std::uint32_t core) {
   std::uint32_t id = static_cast<std::uint32_t>(writes_.size());
   if (free_.empty()) {
     writes_.emplace_back();

@@ -1,8 +1,8 @@
 // Small writes on their way: flags, status words, counters.
 //
-// A large write has its effect on the bytes at once, because a correct program reads it only after a flag. The flag
-// itself is a small write, and takes effect when it arrives in simulated time, so that whoever polls it sees it in the
-// order of time. Between the two a small write is here.
+// A large write has its effect on the bytes at once, because a correct program reads it only after a flag.
+// The flag itself is a small write, and takes effect when it arrives in simulated time, so that whoever polls
+// it sees it in the order of time. Between the two a small write is here.
 #pragma once
 
 #include <array>

@@ -11,16 +11,17 @@
 namespace vatlas::sim {
 
 enum class RecordKind : std::uint8_t {
-  Exec,     // occupies its pipe for `value` picoseconds
-  Copy,     // moves `value` bytes over path `path`
-  SetFlag,  // to pipe `other`
-  WaitFlag, // from pipe `other`
-  Barrier,  // waits for the pipe's own results
-  Decide,   // scalar: looks at what the last small read brought
-  Poll,     // scalar: that was not it; goes round until a write that arrives at `value`; waits while not `released`
-  Load,     // scalar: a load from global memory, `value` picoseconds
-  Store,    // scalar: a store to global memory, `value` picoseconds to visibility; `link` is the pending write
-  Cycle,    // scalar: the block waits until time has come here
+  Exec,      // occupies its pipe for `value` picoseconds
+  Copy,      // moves `value` bytes over path `path`
+  SetFlag,   // to pipe `other`
+  WaitFlag,  // from pipe `other`
+  Barrier,   // waits for the pipe's own results
+  Decide,    // scalar: looks at what the last small read brought
+  Poll,      // scalar: that was not it; goes round until a write that arrives at `value`; waits while not
+             // `released`
+  Load,      // scalar: a load from global memory, `value` picoseconds
+  Store,  // scalar: a store to global memory, `value` picoseconds to visibility; `link` is the pending write
+  Cycle,  // scalar: the block waits until time has come here
 };
 
 inline constexpr std::uint32_t kNoLink = UINT32_MAX;
@@ -29,16 +30,16 @@ inline constexpr std::uint32_t kNoLink = UINT32_MAX;
 struct Record {
   RecordKind kind = RecordKind::Exec;
   Pipe other = Pipe::S;
-  std::uint8_t flag = 0;   // flag id; VectorOp of an Exec
-  bool small : 1 = false;     // Copy in: may be what a Poll starts from
-  bool hold : 1 = false;      // Copy in: the block waits for its start
-  bool released : 1 = false;  // Poll
-  std::uint32_t epoch = 0;    // scalar waits that precede it in program order
-  std::uint32_t issue = 0;    // picoseconds of scalar work since that wait
-  std::uint32_t value = 0;    // picoseconds or bytes
+  std::uint8_t flag = 0;         // flag id; VectorOp of an Exec
+  bool small : 1 = false;        // Copy in: may be what a Poll starts from
+  bool hold : 1 = false;         // Copy in: the block waits for its start
+  bool released : 1 = false;     // Poll
+  std::uint32_t epoch = 0;       // scalar waits that precede it in program order
+  std::uint32_t issue = 0;       // picoseconds of scalar work since that wait
+  std::uint32_t value = 0;       // picoseconds or bytes
   std::uint32_t link = kNoLink;  // pending write (stores)
   std::uint16_t path = 0;
-  std::uint16_t peer = 0xffff;   // card of a remote memory
+  std::uint16_t peer = 0xffff;  // card of a remote memory
 
   void setTime(SimTime at) {  // Poll: of the arrival
     value = static_cast<std::uint32_t>(at);

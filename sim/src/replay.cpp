@@ -9,13 +9,17 @@ namespace {
 constexpr std::uint64_t kHostCopyKey = std::uint64_t{1} << 63;
 
 constexpr std::uint64_t coreKey(const Core& core, Pipe p) {
-  return (static_cast<std::uint64_t>(core.generation) << 24) | (core.gid * 8u) | static_cast<std::uint64_t>(p);
+  return (static_cast<std::uint64_t>(core.generation) << 24) | (core.gid * 8u) |
+         static_cast<std::uint64_t>(p);
 }
 
 std::string_view vectorName(std::uint8_t op) {
   static constexpr std::array<std::string_view, kVectorOpCount> kNames = {
-      "Add", "Mul", "Sub", "Div", "Max/Min", "Logic", "Duplicate", "Cast", "Cast (8-bit source)",
-      "Broadcast", "ReduceSum", "Copy", "Transcendental"};
+      "Add",           "Mul",       "Sub",
+      "Div",           "Max/Min",   "Logic",
+      "Duplicate",     "Cast",      "Cast (8-bit source)",
+      "Broadcast",     "ReduceSum", "Copy",
+      "Transcendental"};
   return op < kNames.size() ? kNames[op] : std::string_view("vector");
 }
 
@@ -23,11 +27,12 @@ std::string_view vectorName(std::uint8_t op) {
 
 std::uint64_t Machine::vectorTime(VectorOp op, std::uint32_t repeats) const {
   const VectorCost& cost = cluster.product.core.vector[static_cast<std::size_t>(op)];
-  return static_cast<std::uint64_t>((cost.fixedCycles + cost.cyclesPerRepeat * repeats) * picosecondsPerCycle_ + 0.5);
+  return static_cast<std::uint64_t>(
+      (cost.fixedCycles + cost.cyclesPerRepeat * repeats) * picosecondsPerCycle_ + 0.5);
 }
 
-void Machine::traceExec(Core& core, Pipe p, std::string_view name, SimTime start, SimTime end, std::uint64_t bytes,
-                        int peer) {
+void Machine::traceExec(Core& core, Pipe p, std::string_view name, SimTime start, SimTime end,
+                        std::uint64_t bytes, int peer) {
   TraceSpan span;
   span.card = core.card;
   span.track = TraceTrack::CorePipe;
@@ -69,10 +74,12 @@ bool Machine::step(Core& core, Pipe p) {
       pipe.busy = start + static_cast<SimTime>(record.value);
       pipe.done = std::max(pipe.done, pipe.busy);
       core.part->stats.busy[static_cast<std::size_t>(p)] += static_cast<SimTime>(record.value);
-      if (core.traced && trace_ != nullptr) traceExec(core, p, vectorName(record.flag), start, pipe.busy, 0, -1);
+      if (core.traced && trace_ != nullptr)
+        traceExec(core, p, vectorName(record.flag), start, pipe.busy, 0, -1);
       break;
     }
-    case RecordKind::Copy: return stepCopy(core, p, record);
+    case RecordKind::Copy:
+      return stepCopy(core, p, record);
     case RecordKind::SetFlag:
       core.flag(p, record.other, record.flag).push(std::max(pipe.done, issue));
       wake(pending_, record.other);
@@ -83,8 +90,11 @@ bool Machine::step(Core& core, Pipe p) {
       pipe.busy = std::max({pipe.busy, issue, flags.pop()});
       break;
     }
-    case RecordKind::Barrier: pipe.busy = std::max({pipe.busy, pipe.done, issue}); break;
-    default: break;  // scalar kinds are not pushed to other pipes
+    case RecordKind::Barrier:
+      pipe.busy = std::max({pipe.busy, pipe.done, issue});
+      break;
+    default:
+      break;  // scalar kinds are not pushed to other pipes
   }
   pipe.queue.pop();
   return true;
@@ -137,7 +147,9 @@ bool Machine::stepScalar(Core& core, Record& record) {
       finishScalarWait(core, std::max(time, flags.pop()));
       return true;
     }
-    case RecordKind::Load: pushCoreEvent(core, Pipe::S, time); return false;
+    case RecordKind::Load:
+      pushCoreEvent(core, Pipe::S, time);
+      return false;
     case RecordKind::Decide:
       core.decided = time;
       stats.busy[0] += record.issue;
@@ -159,7 +171,8 @@ bool Machine::stepScalar(Core& core, Record& record) {
   }
 }
 
-// The first round has been replayed. Further ones take as long each, until the first that starts after the arrival.
+// The first round has been replayed. Further ones take as long each, until the first that starts after the
+// arrival.
 void Machine::finishPoll(Core& core, SimTime arrival) {
   SimTime end = core.decided;
   if (arrival > core.pollStart) {

@@ -13,7 +13,8 @@ struct Reach {
   int before = -1;
 };
 
-// Cards in rings of equal distance from `from`; within a ring the widest way wins, then the lowest card before it.
+// Cards in rings of equal distance from `from`; within a ring the widest way wins, then the lowest card
+// before it.
 std::vector<Reach> reachFrom(const ClusterConfig& cluster, int from) {
   std::vector<Reach> reach(static_cast<std::size_t>(cluster.ranks));
   reach[static_cast<std::size_t>(from)] = {0, 1e300, -1, -1};
@@ -25,7 +26,8 @@ std::vector<Reach> reachFrom(const ClusterConfig& cluster, int from) {
         Reach& target = reach[static_cast<std::size_t>(b)];
         if (source.hops != ring - 1 || target.hops < ring) continue;
         const double width = std::min(source.width, link.bandwidthBytesPerSecond);
-        if (target.hops == ring && (width < target.width || (width == target.width && a >= target.before))) continue;
+        if (target.hops == ring && (width < target.width || (width == target.width && a >= target.before)))
+          continue;
         target = {ring, width, static_cast<int>(l), a};
       }
     }

@@ -18,7 +18,9 @@ class Routes {
   explicit Routes(const ClusterConfig& cluster);
   bool connected(int from, int to) const { return from == to || !hops(from, to).empty(); }
   // The hops in order; empty for a card to itself and where nothing connects.
-  const std::vector<Hop>& hops(int from, int to) const { return ways_[static_cast<std::size_t>(from * cards_ + to)]; }
+  const std::vector<Hop>& hops(int from, int to) const {
+    return ways_[static_cast<std::size_t>(from * cards_ + to)];
+  }
 
  private:
   int cards_;

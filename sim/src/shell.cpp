@@ -13,17 +13,22 @@
 #include "simulation_state.h"
 
 // libsystemc's own main() refers to it; programs that link with -z now would not load without.
-int sc_main(int, char**) { return 0; }
+int sc_main(int, char**) {
+  return 0;
+}
 
 namespace vatlas::sim {
 namespace {
 
 constexpr int kCards = 8;
 
-// A transfer rides on a generic payload: it may be longer than the payload's 32-bit length, and has a time of its own.
+// A transfer rides on a generic payload: it may be longer than the payload's 32-bit length, and has a time of
+// its own.
 struct TransferExtension final : tlm::tlm_extension<TransferExtension> {
   tlm_extension_base* clone() const override { return new TransferExtension(*this); }
-  void copy_from(const tlm_extension_base& other) override { *this = static_cast<const TransferExtension&>(other); }
+  void copy_from(const tlm_extension_base& other) override {
+    *this = static_cast<const TransferExtension&>(other);
+  }
   Fabric* fabric = nullptr;
   Transfer transfer;
 };

@@ -31,10 +31,12 @@ class Cluster {
  public:
   explicit Cluster(int ranks, std::uint64_t windowMb = kWindowMb)
       : config_(runtime::loadCluster(runtime::findCluster("ascend950dt_" + std::to_string(ranks) + "p"))),
-        simulation_(config_), windowBytes_(2 * windowMb * 1024 * 1024 + 1024 * 1024) {
+        simulation_(config_),
+        windowBytes_(2 * windowMb * 1024 * 1024 + 1024 * 1024) {
     for (int r = 0; r < ranks; ++r) windows_.push_back(allocate(r, windowBytes_));
     for (int r = 0; r < ranks; ++r) {
-      auto* context = reinterpret_cast<kernels::HcclCombinOpParam*>(allocate(r, sizeof(kernels::HcclCombinOpParam)));
+      auto* context =
+          reinterpret_cast<kernels::HcclCombinOpParam*>(allocate(r, sizeof(kernels::HcclCombinOpParam)));
       context->rankId = static_cast<std::uint32_t>(r);
       context->rankDim = static_cast<std::uint32_t>(ranks);
       context->winSize = windowBytes_;
@@ -58,7 +60,8 @@ class Cluster {
   Outcome run(const QuantCase& c, bool scatter, const std::vector<std::vector<std::uint8_t>>& x,
               const std::vector<std::vector<std::uint8_t>>& scales) {
     const std::string op = scatter ? "quant_reduce_scatter" : "quant_all_reduce";
-    const runtime::KernelEntry kernel = runtime::findKernel(op, op + "_" + c.x + "_" + c.scales + "_" + c.output);
+    const runtime::KernelEntry kernel =
+        runtime::findKernel(op, op + "_" + c.x + "_" + c.scales + "_" + c.output);
     INFO(kernel.error);
     REQUIRE(kernel.entry != nullptr);
     const std::uint64_t slices = scatter ? static_cast<std::uint64_t>(c.ranks) : 1;
@@ -78,8 +81,13 @@ class Cluster {
       auto* tiling = reinterpret_cast<kernels::QuantAllReduceTilingData*>(args.tiling);
       kernels::QuantAllReduceTilingInfo& info = tiling->quantAllReduceTilingInfo;
       const auto cores = static_cast<std::uint64_t>(config_.product.aivCount);
-      info = {c.rows, c.hidden, c.hidden / (c.group() == 32 ? 64 : 128), cores, kWindowMb << 20,
-              kernels::hostElementsPerBlock(c.elements() / slices, cores), kernels::kBlockAlign};
+      info = {c.rows,
+              c.hidden,
+              c.hidden / (c.group() == 32 ? 64 : 128),
+              cores,
+              kWindowMb << 20,
+              kernels::hostElementsPerBlock(c.elements() / slices, cores),
+              kernels::kBlockAlign};
       sim::KernelLaunch launch;
       launch.device = r;
       launch.order = {r, 1, 0};
@@ -97,7 +105,8 @@ class Cluster {
     }
     Outcome outcome;
     outcome.results.resize(parts.size());
-    simulation_.launch(std::move(parts), [&](std::size_t i, const sim::LaunchResult& r) { outcome.results[i] = r; });
+    simulation_.launch(std::move(parts),
+                       [&](std::size_t i, const sim::LaunchResult& r) { outcome.results[i] = r; });
     simulation_.run(sim::kNever);
     for (std::uint8_t* out : outs) outcome.outputs.emplace_back(out, out + outBytes);
     for (std::uint8_t* p : all) simulation_.memory().release(p);
@@ -165,7 +174,8 @@ TEST_CASE("every combination of types gives the reference's bits") {
       for (const char* scales : {"f32", "e8m0"}) {
         if (std::string(scales) == "e8m0" && std::string(x)[0] != 'e') continue;
         for (const char* output : {"f32", "f16", "bf16"}) {
-          for (const bool scatter : {false, true}) check(cluster, {x, scales, output, ranks, 8, 1024}, scatter, seed++);
+          for (const bool scatter : {false, true})
+            check(cluster, {x, scales, output, ranks, 8, 1024}, scatter, seed++);
         }
       }
     }
@@ -174,7 +184,8 @@ TEST_CASE("every combination of types gives the reference's bits") {
 
 TEST_CASE("odd shapes, tails and repeated calls on one window") {
   Cluster cluster(2);
-  const std::uint64_t shapes[][2] = {{2, 1152}, {2, 1280}, {6, 1024}, {10, 7168}, {96, 5120}, {134, 8192}, {2, 8064}};
+  const std::uint64_t shapes[][2] = {{2, 1152},  {2, 1280},   {6, 1024}, {10, 7168},
+                                     {96, 5120}, {134, 8192}, {2, 8064}};
   std::uint64_t seed = 100;
   for (const auto& shape : shapes) {
     for (const bool scatter : {false, true}) {
@@ -195,7 +206,8 @@ TEST_CASE("times are the same in every process and grow with the work") {
       Bytes x;
       Bytes scales;
       generate(c, 5, x, scales);
-      for (const sim::LaunchResult& r : cluster.run(c, false, x, scales).results) times.push_back(r.end - r.start);
+      for (const sim::LaunchResult& r : cluster.run(c, false, x, scales).results)
+        times.push_back(r.end - r.start);
     }
     if (round == 0) first = times;
     CHECK(times == first);

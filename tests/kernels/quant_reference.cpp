@@ -32,7 +32,8 @@ Table readTable(const std::string& format) {
     if (line.empty() || line[0] == '#' || line.rfind("code", 0) == 0) continue;
     const std::size_t code = std::stoul(line.substr(0, 2), nullptr, 16);
     const std::string bits = line.substr(line.rfind(',') + 1);
-    table[code] = bits == "nan" ? std::nanf("") : floatOf(static_cast<std::uint32_t>(std::stoul(bits, nullptr, 16)));
+    table[code] =
+        bits == "nan" ? std::nanf("") : floatOf(static_cast<std::uint32_t>(std::stoul(bits, nullptr, 16)));
     ++rows;
   }
   if (rows != 256) throw std::runtime_error("decode table of " + format);
@@ -57,7 +58,8 @@ float scaleAt(const QuantCase& c, const std::vector<std::uint8_t>& scales, std::
   return value;
 }
 
-// Round to nearest even by exact arithmetic: value = m * 2^e, with `keep` significant bits, least exponent `lowest`.
+// Round to nearest even by exact arithmetic: value = m * 2^e, with `keep` significant bits, least exponent
+// `lowest`.
 std::uint16_t narrow(float value, int exponentBits, int mantissaBits) {
   const auto sign = static_cast<std::uint16_t>(bitsOf(value) >> 31 << 15);
   const int bias = (1 << (exponentBits - 1)) - 1;
@@ -67,7 +69,8 @@ std::uint16_t narrow(float value, int exponentBits, int mantissaBits) {
   if (value == 0) return sign;
   const double magnitude = std::fabs(static_cast<double>(value));
   int exponent = std::max(std::ilogb(magnitude), 1 - bias);
-  double units = std::nearbyint(std::ldexp(magnitude, mantissaBits - exponent));  // default mode: ties to even
+  double units =
+      std::nearbyint(std::ldexp(magnitude, mantissaBits - exponent));  // default mode: ties to even
   if (units >= std::ldexp(1.0, mantissaBits + 1)) {
     units /= 2;
     ++exponent;
@@ -76,7 +79,8 @@ std::uint16_t narrow(float value, int exponentBits, int mantissaBits) {
   const auto whole = static_cast<std::uint32_t>(units);
   const std::uint32_t hidden = 1U << mantissaBits;
   const std::uint32_t code =
-      whole < hidden ? whole : (static_cast<std::uint32_t>(exponent + bias) << mantissaBits) + (whole - hidden);
+      whole < hidden ? whole
+                     : (static_cast<std::uint32_t>(exponent + bias) << mantissaBits) + (whole - hidden);
   return static_cast<std::uint16_t>(sign | code);
 }
 
@@ -93,7 +97,8 @@ void store(const std::string& format, float value, std::uint8_t* to) {
 }  // namespace
 
 std::vector<std::uint8_t> quantReference(const QuantCase& c, const std::vector<std::vector<std::uint8_t>>& x,
-                                         const std::vector<std::vector<std::uint8_t>>& scales, int rank, bool scatter) {
+                                         const std::vector<std::vector<std::uint8_t>>& scales, int rank,
+                                         bool scatter) {
   const std::uint64_t count = scatter ? c.elements() / static_cast<std::uint64_t>(c.ranks) : c.elements();
   const std::uint64_t first = scatter ? count * static_cast<std::uint64_t>(rank) : 0;
   std::vector<std::uint8_t> out(count * c.outputSize());

@@ -1,5 +1,5 @@
-// QuantAllReduce and QuantReduceScatter from their definition, one element at a time. Decoding by the tables of
-// tests/data, rounding by integer arithmetic of its own; nothing is shared with the kernels.
+// QuantAllReduce and QuantReduceScatter from their definition, one element at a time. Decoding by the tables
+// of tests/data, rounding by integer arithmetic of its own; nothing is shared with the kernels.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ struct QuantCase {
 
 // x[rank], scales[rank]: raw bytes. The output of `rank` as raw bytes; scatter: of its slice.
 std::vector<std::uint8_t> quantReference(const QuantCase& c, const std::vector<std::vector<std::uint8_t>>& x,
-                                         const std::vector<std::vector<std::uint8_t>>& scales, int rank, bool scatter);
+                                         const std::vector<std::vector<std::uint8_t>>& scales, int rank,
+                                         bool scatter);
 
 }  // namespace vatlas::test

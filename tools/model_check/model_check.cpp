@@ -18,7 +18,8 @@ void copyKernel(const void* raw) {
   for (std::uint64_t i = 0; i < args.instructions; ++i) core.copyIn(core.ub(), from, shape);
 }
 
-// Two cards: each sends the half that the other reduces, both tell each other, each sends its reduced half back.
+// Two cards: each sends the half that the other reduces, both tell each other, each sends its reduced half
+// back.
 void allReduceKernel(const void* raw) {
   const auto& args = *static_cast<const AllReduceKernelArgs*>(raw);
   AscendC::TPipe pipe;
@@ -66,4 +67,6 @@ constexpr VatlasImage kImage = {kVatlasImageMagic, kVatlasImageVersion, "model_c
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const VatlasImage* vatlas_image() { return &kImage; }
+extern "C" __attribute__((visibility("default"))) const VatlasImage* vatlas_image() {
+  return &kImage;
+}

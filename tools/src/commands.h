@@ -1,5 +1,5 @@
-// The subcommands of `vatlas`. Each gives the process's exit code: 0 done (and equal), 1 not equal, 2 bad usage or
-// configuration, 3 fault of the emulator, 130 interrupted.
+// The subcommands of `vatlas`. Each gives the process's exit code: 0 done (and equal), 1 not equal, 2 bad
+// usage or configuration, 3 fault of the emulator, 130 interrupted.
 #pragma once
 
 #include <string>

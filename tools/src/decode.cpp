@@ -21,7 +21,9 @@ float plain(int code, int exponentBits, int mantissaBits) {
   return (code & 0x80) != 0 ? -size : size;
 }
 
-float e4m3fn(int code) { return (code & 0x7f) == 0x7f ? kNan : plain(code, 4, 3); }
+float e4m3fn(int code) {
+  return (code & 0x7f) == 0x7f ? kNan : plain(code, 4, 3);
+}
 
 float e5m2(int code) {
   const int size = code & 0x7f;
@@ -59,7 +61,8 @@ float hifloat8(int code) {
     const int magnitude = (field & ((1 << (dot - 1)) - 1)) | 1 << (dot - 1);
     exponent = field >> (dot - 1) != 0 ? -magnitude : magnitude;
   }
-  return sign * std::ldexp(1.0F + static_cast<float>(mantissa) / static_cast<float>(1 << mantissaBits), exponent);
+  return sign *
+         std::ldexp(1.0F + static_cast<float>(mantissa) / static_cast<float>(1 << mantissaBits), exponent);
 }
 
 }  // namespace

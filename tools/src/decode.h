@@ -1,5 +1,5 @@
-// The 8-bit element types by their definitions, independent of the device's code. Source: OCP OFP8 and MX, and the
-// public definition of HiFloat8.
+// The 8-bit element types by their definitions, independent of the device's code. Source: OCP OFP8 and MX,
+// and the public definition of HiFloat8.
 #pragma once
 
 #include <array>

@@ -22,6 +22,8 @@ const DType* findDType(std::string_view name) {
   return nullptr;
 }
 
-std::string dtypeNames(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+std::string dtypeNames(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 }  // namespace vatlas::tools

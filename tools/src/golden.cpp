@@ -13,7 +13,9 @@ namespace {
 
 using Floats = Eigen::ArrayXf;
 
-std::uint32_t bitsOf(float value) { return Eigen::numext::bit_cast<std::uint32_t>(value); }
+std::uint32_t bitsOf(float value) {
+  return Eigen::numext::bit_cast<std::uint32_t>(value);
+}
 
 float widen(const DType& type, const std::uint8_t* bytes) {
   if (type.acl == ACL_FLOAT16) {
@@ -66,7 +68,8 @@ struct Golden::State {
       bytes.resize(groups * options.scales->bytes);
       inputs.scales(rank, begin / group, groups, bytes.data());
       for (std::uint64_t g = 0; g < groups; ++g) {
-        const float scale = options.scales->bytes == 1 ? e8m0[bytes[g]] : widen(*options.scales, bytes.data() + 4 * g);
+        const float scale =
+            options.scales->bytes == 1 ? e8m0[bytes[g]] : widen(*options.scales, bytes.data() + 4 * g);
         product.segment(static_cast<Eigen::Index>(g * group), static_cast<Eigen::Index>(group)) *= scale;
       }
     }
@@ -74,15 +77,27 @@ struct Golden::State {
 };
 
 Golden::Golden(const RunOptions& options, const Inputs& inputs, int ranks, bool e8m0ZeroIsOcp)
-    : state_(new State{options, inputs, ranks, decodeTable(options.x->name), decodeTable("float8_e8m0", e8m0ZeroIsOcp), {}, UINT64_MAX, 0, {}}) {
+    : state_(new State{options,
+                       inputs,
+                       ranks,
+                       decodeTable(options.x->name),
+                       decodeTable("float8_e8m0", e8m0ZeroIsOcp),
+                       {},
+                       UINT64_MAX,
+                       0,
+                       {}}) {
   state_->products.resize(static_cast<std::size_t>(ranks));
 }
 
-Golden::~Golden() { delete state_; }
+Golden::~Golden() {
+  delete state_;
+}
 
-void Golden::compare(int rank, std::uint64_t first, std::uint64_t count, const std::uint8_t* output, Comparison& result) {
+void Golden::compare(int rank, std::uint64_t first, std::uint64_t count, const std::uint8_t* output,
+                     Comparison& result) {
   State& s = *state_;
-  const std::uint64_t slice = s.options.scatter() ? s.options.elements() / static_cast<std::uint64_t>(s.ranks) : 0;
+  const std::uint64_t slice =
+      s.options.scatter() ? s.options.elements() / static_cast<std::uint64_t>(s.ranks) : 0;
   s.load(first + slice * static_cast<std::uint64_t>(rank), count);
   // In float, from +0, beginning with the rank's own contribution and going round.
   Floats sum = Floats::Zero(static_cast<Eigen::Index>(count));
@@ -99,7 +114,9 @@ void Golden::compare(int rank, std::uint64_t first, std::uint64_t count, const s
     }
     const double error = std::fabs(static_cast<double>(got) - static_cast<double>(expected));
     result.largestError = std::max(result.largestError, error);
-    if (expected != 0) result.largestRelativeError = std::max(result.largestRelativeError, error / std::fabs(static_cast<double>(expected)));
+    if (expected != 0)
+      result.largestRelativeError =
+          std::max(result.largestRelativeError, error / std::fabs(static_cast<double>(expected)));
   }
   result.elements += count;
 }

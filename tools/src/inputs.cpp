@@ -23,7 +23,8 @@ class Generated final : public Inputs {
     const std::array<float, 256> values = decodeTable(options.x->name);
     for (int code = 0; code < 256; ++code) {
       const float v = values[static_cast<std::size_t>(code)];
-      const bool fits = options.input == InputKind::Exact ? std::fabs(v) <= 8 && v == std::trunc(v) : std::isfinite(v);
+      const bool fits =
+          options.input == InputKind::Exact ? std::fabs(v) <= 8 && v == std::trunc(v) : std::isfinite(v);
       if (fits) codes_.push_back(static_cast<std::uint8_t>(code));
     }
   }
@@ -31,7 +32,8 @@ class Generated final : public Inputs {
   void x(int rank, std::uint64_t first, std::uint64_t count, std::uint8_t* to) const override {
     const std::uint64_t base = key(rank, 0);
     for (std::uint64_t i = 0; i < count; ++i) {
-      const std::uint64_t h = mix(base + (first + i) / 4) >> (16 * ((first + i) % 4)) & 0xffff;  // four a hash
+      const std::uint64_t h =
+          mix(base + (first + i) / 4) >> (16 * ((first + i) % 4)) & 0xffff;  // four a hash
       to[i] = codes_[h * codes_.size() >> 16];
     }
   }
@@ -44,8 +46,9 @@ class Generated final : public Inputs {
       if (options_.scales->acl == ACL_FLOAT8_E8M0) {
         to[i] = static_cast<std::uint8_t>(exact ? 126 + h % 3 : 120 + h % 12);
       } else {
-        const float f = exact ? std::ldexp(1.0F, static_cast<int>(h % 3) - 1)
-                              : static_cast<float>(static_cast<std::int64_t>(h % 6'000'001) - 3'000'000) * 1e-6F;
+        const float f =
+            exact ? std::ldexp(1.0F, static_cast<int>(h % 3) - 1)
+                  : static_cast<float>(static_cast<std::int64_t>(h % 6'000'001) - 3'000'000) * 1e-6F;
         std::memcpy(to + 4 * i, &f, 4);
       }
     }
@@ -63,9 +66,11 @@ class Files final : public Inputs {
  public:
   Files(const RunOptions& options, int ranks) : scaleBytes_(options.scales->bytes) {
     for (int rank = 0; rank < ranks; ++rank) {
-      x_.push_back(std::make_unique<ArrayReader>(rankFile(options.xFile, rank, ranks), options.shape, 1, options.x->npyTypes));
-      scales_.push_back(std::make_unique<ArrayReader>(rankFile(options.scalesFile, rank, ranks), options.scalesShape(),
-                                                      options.scales->bytes, options.scales->npyTypes));
+      x_.push_back(std::make_unique<ArrayReader>(rankFile(options.xFile, rank, ranks), options.shape, 1,
+                                                 options.x->npyTypes));
+      scales_.push_back(std::make_unique<ArrayReader>(rankFile(options.scalesFile, rank, ranks),
+                                                      options.scalesShape(), options.scales->bytes,
+                                                      options.scales->npyTypes));
     }
   }
   void x(int rank, std::uint64_t first, std::uint64_t count, std::uint8_t* to) const override {

@@ -1,5 +1,5 @@
-// vatlas model-check: the model beside times measured on real cards. The first two rows are those that the model's copy
-// parameters were fitted to; the others were not used.
+// vatlas model-check: the model beside times measured on real cards. The first two rows are those that the
+// model's copy parameters were fitted to; the others were not used.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -137,10 +137,14 @@ int modelCheckCommand() {
     const bool fits = row.limit == 0 || std::fabs(deviation) <= row.limit;
     good = good && fits;
     fmt::print("{:<50} {:>12.2f} {:>12.2f} {:>9.1f} %  {}\n", row.what, row.measured, modelled, deviation,
-               row.limit == 0 ? "validation" : fits ? "fit, within 5 %" : "fit, NOT within 5 %");
+               row.limit == 0 ? "validation"
+               : fits         ? "fit, within 5 %"
+                              : "fit, NOT within 5 %");
   }
-  fmt::print("\nThe first two rows check the fit of the copy parameters; the others were not used for it. The measured empty\n"
-             "kernels are SIMT kernels; the AllReduce is modelled without its atomic additions.\n");
+  fmt::print(
+      "\nThe first two rows check the fit of the copy parameters; the others were not used for it. The "
+      "measured empty\n"
+      "kernels are SIMT kernels; the AllReduce is modelled without its atomic additions.\n");
   return good ? kExitEqual : kExitDifferent;
 }
 

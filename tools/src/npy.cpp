@@ -17,7 +17,9 @@ namespace {
 constexpr std::array<unsigned char, 6> kMagic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 constexpr std::uint64_t kLongestHeader = 1 << 20;
 
-bool isNpy(const std::string& path) { return path.size() >= 4 && path.compare(path.size() - 4, 4, ".npy") == 0; }
+bool isNpy(const std::string& path) {
+  return path.size() >= 4 && path.compare(path.size() - 4, 4, ".npy") == 0;
+}
 
 void readFully(int file, const std::string& path, std::uint64_t at, void* to, std::uint64_t bytes) {
   auto* next = static_cast<char*>(to);
@@ -62,19 +64,24 @@ class HeaderParser {
   std::vector<std::uint64_t> shape;
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw FileError(fmt::format("{}: {}", path_, what)); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw FileError(fmt::format("{}: {}", path_, what));
+  }
   char peek() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
     if (at_ >= text_.size()) fail("has a header that ends too early");
     return text_[at_];
   }
   void expect(char c) {
-    if (peek() != c) fail(fmt::format("has a header that is no dictionary of descr, fortran_order and shape (at byte {})", at_));
+    if (peek() != c)
+      fail(fmt::format("has a header that is no dictionary of descr, fortran_order and shape (at byte {})",
+                       at_));
     ++at_;
   }
   std::string quoted() {
     const char quote = peek();
-    if (quote != '\'' && quote != '"') fail(fmt::format("has a header with a value that is not understood (at byte {})", at_));
+    if (quote != '\'' && quote != '"')
+      fail(fmt::format("has a header with a value that is not understood (at byte {})", at_));
     const std::size_t end = text_.find(quote, at_ + 1);
     if (end == std::string::npos) fail("has a header that ends too early");
     std::string value = text_.substr(at_ + 1, end - at_ - 1);
@@ -116,61 +123,83 @@ class HeaderParser {
 
 }  // namespace
 
-ArrayReader::ArrayReader(const std::string& path, const std::vector<std::uint64_t>& shape, std::uint32_t elementBytes,
-                         const std::vector<std::string>& descrs)
+ArrayReader::ArrayReader(const std::string& path, const std::vector<std::uint64_t>& shape,
+                         std::uint32_t elementBytes, const std::vector<std::string>& descrs)
     : path_(path) {
   file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file_ < 0) throw FileError(fmt::format("{}: {}", path, errno == ENOENT ? "there is no such file" : std::strerror(errno)));
+  if (file_ < 0)
+    throw FileError(
+        fmt::format("{}: {}", path, errno == ENOENT ? "there is no such file" : std::strerror(errno)));
   try {
     struct stat info {};
-    if (fstat(file_, &info) != 0 || !S_ISREG(info.st_mode)) throw FileError(fmt::format("{}: is no file", path));
+    if (fstat(file_, &info) != 0 || !S_ISREG(info.st_mode))
+      throw FileError(fmt::format("{}: is no file", path));
     fileBytes_ = static_cast<std::uint64_t>(info.st_size);
     if (isNpy(path)) openNpy(shape, elementBytes, descrs);
     std::uint64_t bytes = elementBytes;
     for (const std::uint64_t dim : shape) bytes *= dim;
     const std::uint64_t have = fileBytes_ - dataStart_;
-    if (have < bytes) throw FileError(fmt::format("{}: is cut off: {} bytes of data, shape [{}] needs {}", path, have, fmt::join(shape, ", "), bytes));
-    if (have > bytes) throw FileError(fmt::format("{}: has {} bytes of data, shape [{}] needs {}", path, have, fmt::join(shape, ", "), bytes));
+    if (have < bytes)
+      throw FileError(fmt::format("{}: is cut off: {} bytes of data, shape [{}] needs {}", path, have,
+                                  fmt::join(shape, ", "), bytes));
+    if (have > bytes)
+      throw FileError(fmt::format("{}: has {} bytes of data, shape [{}] needs {}", path, have,
+                                  fmt::join(shape, ", "), bytes));
   } catch (...) {
     close(file_);
     throw;
   }
 }
 
-ArrayReader::~ArrayReader() { close(file_); }
+ArrayReader::~ArrayReader() {
+  close(file_);
+}
 
-void ArrayReader::openNpy(const std::vector<std::uint64_t>& shape, std::uint32_t, const std::vector<std::string>& descrs) {
+void ArrayReader::openNpy(const std::vector<std::uint64_t>& shape, std::uint32_t,
+                          const std::vector<std::string>& descrs) {
   std::array<unsigned char, 12> head{};
-  if (fileBytes_ < 10) throw FileError(fmt::format("{}: is cut off: {} bytes are no .npy file", path_, fileBytes_));
+  if (fileBytes_ < 10)
+    throw FileError(fmt::format("{}: is cut off: {} bytes are no .npy file", path_, fileBytes_));
   readFully(file_, path_, 0, head.data(), std::min<std::uint64_t>(fileBytes_, head.size()));
-  if (!std::equal(kMagic.begin(), kMagic.end(), head.begin())) throw FileError(fmt::format("{}: is no .npy file (it begins with other bytes)", path_));
+  if (!std::equal(kMagic.begin(), kMagic.end(), head.begin()))
+    throw FileError(fmt::format("{}: is no .npy file (it begins with other bytes)", path_));
   const int version = head[6];
-  if (version < 1 || version > 3) throw FileError(fmt::format("{}: has .npy version {}; 1 to 3 are read", path_, version));
+  if (version < 1 || version > 3)
+    throw FileError(fmt::format("{}: has .npy version {}; 1 to 3 are read", path_, version));
   const std::uint64_t lengthBytes = version == 1 ? 2 : 4;
   std::uint64_t length = 0;
-  for (std::uint64_t i = 0; i < lengthBytes; ++i) length |= static_cast<std::uint64_t>(head[8 + i]) << (8 * i);
+  for (std::uint64_t i = 0; i < lengthBytes; ++i)
+    length |= static_cast<std::uint64_t>(head[8 + i]) << (8 * i);
   dataStart_ = 8 + lengthBytes + length;
-  if (length > kLongestHeader || dataStart_ > fileBytes_) throw FileError(fmt::format("{}: is cut off within its header", path_));
+  if (length > kLongestHeader || dataStart_ > fileBytes_)
+    throw FileError(fmt::format("{}: is cut off within its header", path_));
   std::string text(length, '\0');
   readFully(file_, path_, 8 + lengthBytes, text.data(), length);
   HeaderParser header(path_, std::move(text));
   header.parse();
   if (std::find(descrs.begin(), descrs.end(), header.descr) == descrs.end()) {
-    throw FileError(fmt::format("{}: has elements of type '{:.20}'; allowed here: '{}'", path_, header.descr, fmt::join(descrs, "', '")));
+    throw FileError(fmt::format("{}: has elements of type '{:.20}'; allowed here: '{}'", path_, header.descr,
+                                fmt::join(descrs, "', '")));
   }
-  if (header.fortran && header.shape.size() > 1) throw FileError(fmt::format("{}: is in Fortran order; only C order is read", path_));
-  if (header.shape != shape) throw FileError(fmt::format("{}: has shape [{}]; needed here: [{}]", path_, fmt::join(header.shape, ", "), fmt::join(shape, ", ")));
+  if (header.fortran && header.shape.size() > 1)
+    throw FileError(fmt::format("{}: is in Fortran order; only C order is read", path_));
+  if (header.shape != shape)
+    throw FileError(fmt::format("{}: has shape [{}]; needed here: [{}]", path_, fmt::join(header.shape, ", "),
+                                fmt::join(shape, ", ")));
 }
 
 void ArrayReader::read(std::uint64_t firstByte, void* to, std::uint64_t bytes) const {
   readFully(file_, path_, dataStart_ + firstByte, to, bytes);
 }
 
-ArrayWriter::ArrayWriter(const std::string& path, const std::vector<std::uint64_t>& shape, const std::string& descr) : path_(path) {
+ArrayWriter::ArrayWriter(const std::string& path, const std::vector<std::uint64_t>& shape,
+                         const std::string& descr)
+    : path_(path) {
   file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) throw FileError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
   if (!isNpy(path)) return;
-  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
+                                 fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   dict.append((64 - (10 + dict.size() + 1) % 64) % 64, ' ');
   dict += '\n';
   std::string head(kMagic.begin(), kMagic.end());
@@ -182,7 +211,9 @@ ArrayWriter::ArrayWriter(const std::string& path, const std::vector<std::uint64_
   append(head.data(), head.size());
 }
 
-ArrayWriter::~ArrayWriter() { close(file_); }
+ArrayWriter::~ArrayWriter() {
+  close(file_);
+}
 
 void ArrayWriter::append(const void* data, std::uint64_t bytes) {
   const auto* next = static_cast<const char*>(data);

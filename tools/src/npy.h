@@ -15,8 +15,8 @@ struct FileError : std::runtime_error {
 
 class ArrayReader {
  public:
-  // A path that ends in .npy is one; anything else is raw bytes. shape and the allowed descr texts are checked, and that
-  // the file holds all of it. Throws FileError.
+  // A path that ends in .npy is one; anything else is raw bytes. shape and the allowed descr texts are
+  // checked, and that the file holds all of it. Throws FileError.
   ArrayReader(const std::string& path, const std::vector<std::uint64_t>& shape, std::uint32_t elementBytes,
               const std::vector<std::string>& descrs);
   ~ArrayReader();
@@ -25,7 +25,8 @@ class ArrayReader {
   void read(std::uint64_t firstByte, void* to, std::uint64_t bytes) const;  // of the data
 
  private:
-  void openNpy(const std::vector<std::uint64_t>& shape, std::uint32_t elementBytes, const std::vector<std::string>& descrs);
+  void openNpy(const std::vector<std::uint64_t>& shape, std::uint32_t elementBytes,
+               const std::vector<std::string>& descrs);
   std::string path_;
   int file_ = -1;
   std::uint64_t fileBytes_ = 0;
@@ -34,7 +35,8 @@ class ArrayReader {
 
 class ArrayWriter {
  public:
-  // Makes the file (and writes the header of a .npy) at once, so that a path that cannot be written is found out early.
+  // Makes the file (and writes the header of a .npy) at once, so that a path that cannot be written is found
+  // out early.
   ArrayWriter(const std::string& path, const std::vector<std::uint64_t>& shape, const std::string& descr);
   ~ArrayWriter();
   ArrayWriter(const ArrayWriter&) = delete;

@@ -21,14 +21,16 @@ struct CallFailed : std::runtime_error {
 void check(int code, const char* call) {
   if (code == 0) return;
   const char* why = aclGetRecentErrMsg();
-  throw CallFailed(code, fmt::format("{} answered {}: {}", call, code, why == nullptr ? "(no message)" : why));
+  throw CallFailed(code,
+                   fmt::format("{} answered {}: {}", call, code, why == nullptr ? "(no message)" : why));
 }
 
 constexpr std::uint64_t kUploadPiece = 1 << 20;
 
 aclTensor* makeTensor(const std::vector<std::uint64_t>& shape, aclDataType type, void* data) {
   const std::vector<int64_t> dims(shape.begin(), shape.end());
-  aclTensor* tensor = aclCreateTensor(dims.data(), dims.size(), type, nullptr, 0, ACL_FORMAT_ND, dims.data(), dims.size(), data);
+  aclTensor* tensor = aclCreateTensor(dims.data(), dims.size(), type, nullptr, 0, ACL_FORMAT_ND, dims.data(),
+                                      dims.size(), data);
   if (tensor == nullptr) check(ACL_ERROR_FAILURE, "aclCreateTensor");
   return tensor;
 }
@@ -44,7 +46,8 @@ struct Tensors {
 
 class Rank {
  public:
-  Rank(const RunOptions& options, const Inputs& inputs, int rank, int ranks, const Progress& progress, RankState& state)
+  Rank(const RunOptions& options, const Inputs& inputs, int rank, int ranks, const Progress& progress,
+       RankState& state)
       : options_(options), inputs_(inputs), rank_(rank), ranks_(ranks), progress_(progress), state_(state) {}
 
   void prepare() {
@@ -55,12 +58,18 @@ class Rank {
     const std::uint64_t groups = n / options_.group();
     const std::uint64_t outputs = options_.scatter() ? n / static_cast<std::uint64_t>(ranks_) : n;
     check(aclrtMalloc(&state_.x, n, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
-    check(aclrtMalloc(&state_.scales, groups * options_.scales->bytes, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
-    check(aclrtMalloc(&state_.output, outputs * options_.output->bytes, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
+    check(aclrtMalloc(&state_.scales, groups * options_.scales->bytes, ACL_MEM_MALLOC_HUGE_FIRST),
+          "aclrtMalloc");
+    check(aclrtMalloc(&state_.output, outputs * options_.output->bytes, ACL_MEM_MALLOC_HUGE_FIRST),
+          "aclrtMalloc");
     progress_(rank_, "uploading");
-    upload(state_.x, n, 1, [&](std::uint64_t first, std::uint64_t count, std::uint8_t* to) { inputs_.x(rank_, first, count, to); });
+    upload(state_.x, n, 1, [&](std::uint64_t first, std::uint64_t count, std::uint8_t* to) {
+      inputs_.x(rank_, first, count, to);
+    });
     upload(state_.scales, groups, options_.scales->bytes,
-           [&](std::uint64_t first, std::uint64_t count, std::uint8_t* to) { inputs_.scales(rank_, first, count, to); });
+           [&](std::uint64_t first, std::uint64_t count, std::uint8_t* to) {
+             inputs_.scales(rank_, first, count, to);
+           });
   }
 
   void resume() { check(aclrtSetCurrentContext(state_.context), "aclrtSetCurrentContext"); }
@@ -76,15 +85,22 @@ class Rank {
     std::uint64_t workspaceSize = 0;
     aclOpExecutor* executor = nullptr;
     if (options_.scatter()) {
-      check(aclnnQuantReduceScatterGetWorkspaceSize(tensors.x, tensors.scales, group, "sum", tensors.output, &workspaceSize, &executor), "aclnnQuantReduceScatterGetWorkspaceSize");
+      check(aclnnQuantReduceScatterGetWorkspaceSize(tensors.x, tensors.scales, group, "sum", tensors.output,
+                                                    &workspaceSize, &executor),
+            "aclnnQuantReduceScatterGetWorkspaceSize");
     } else {
-      check(aclnnQuantAllReduceGetWorkspaceSize(tensors.x, tensors.scales, group, "sum", tensors.output, &workspaceSize, &executor), "aclnnQuantAllReduceGetWorkspaceSize");
+      check(aclnnQuantAllReduceGetWorkspaceSize(tensors.x, tensors.scales, group, "sum", tensors.output,
+                                                &workspaceSize, &executor),
+            "aclnnQuantAllReduceGetWorkspaceSize");
     }
-    if (state_.workspace == nullptr && workspaceSize > 0) check(aclrtMalloc(&state_.workspace, workspaceSize, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
+    if (state_.workspace == nullptr && workspaceSize > 0)
+      check(aclrtMalloc(&state_.workspace, workspaceSize, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
     if (options_.scatter()) {
-      check(aclnnQuantReduceScatter(state_.workspace, workspaceSize, executor, state_.stream), "aclnnQuantReduceScatter");
+      check(aclnnQuantReduceScatter(state_.workspace, workspaceSize, executor, state_.stream),
+            "aclnnQuantReduceScatter");
     } else {
-      check(aclnnQuantAllReduce(state_.workspace, workspaceSize, executor, state_.stream), "aclnnQuantAllReduce");
+      check(aclnnQuantAllReduce(state_.workspace, workspaceSize, executor, state_.stream),
+            "aclnnQuantAllReduce");
     }
     check(aclrtSynchronizeStream(state_.stream), "aclrtSynchronizeStream");
   }
@@ -96,7 +112,9 @@ class Rank {
     for (std::uint64_t first = 0; first < count; first += kUploadPiece) {
       const std::uint64_t part = std::min(kUploadPiece, count - first);
       make(first, part, piece.data());
-      check(aclrtMemcpy(static_cast<std::uint8_t*>(to) + first * elementBytes, part * elementBytes, piece.data(), part * elementBytes, ACL_MEMCPY_HOST_TO_DEVICE), "aclrtMemcpy");
+      check(aclrtMemcpy(static_cast<std::uint8_t*>(to) + first * elementBytes, part * elementBytes,
+                        piece.data(), part * elementBytes, ACL_MEMCPY_HOST_TO_DEVICE),
+            "aclrtMemcpy");
     }
   }
 
@@ -110,7 +128,8 @@ class Rank {
 
 }  // namespace
 
-std::vector<RankState> runRanks(const RunOptions& options, const Inputs& inputs, int ranks, const Progress& progress) {
+std::vector<RankState> runRanks(const RunOptions& options, const Inputs& inputs, int ranks,
+                                const Progress& progress) {
   std::vector<RankState> states(static_cast<std::size_t>(ranks));
   std::vector<int32_t> devices;
   for (int rank = 0; rank < ranks; ++rank) devices.push_back(rank);
@@ -162,10 +181,13 @@ std::vector<RankState> runRanks(const RunOptions& options, const Inputs& inputs,
   return states;
 }
 
-void fetchOutput(const RankState& state, const RunOptions& options, std::uint64_t first, std::uint64_t count, std::uint8_t* to) {
+void fetchOutput(const RankState& state, const RunOptions& options, std::uint64_t first, std::uint64_t count,
+                 std::uint8_t* to) {
   check(aclrtSetCurrentContext(state.context), "aclrtSetCurrentContext");
   const std::uint64_t bytes = count * options.output->bytes;
-  check(aclrtMemcpy(to, bytes, static_cast<const std::uint8_t*>(state.output) + first * options.output->bytes, bytes, ACL_MEMCPY_DEVICE_TO_HOST), "aclrtMemcpy");
+  check(aclrtMemcpy(to, bytes, static_cast<const std::uint8_t*>(state.output) + first * options.output->bytes,
+                    bytes, ACL_MEMCPY_DEVICE_TO_HOST),
+        "aclrtMemcpy");
 }
 
 void releaseRanks(std::vector<RankState>& states) {

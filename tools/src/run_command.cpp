@@ -31,7 +31,8 @@ struct Outputs {
 
 void openOutputs(const RunOptions& options, int ranks, Outputs& outputs) {
   for (int rank = 0; rank < ranks && !options.outFile.empty(); ++rank) {
-    outputs.arrays.push_back(std::make_unique<ArrayWriter>(rankFile(options.outFile, rank, ranks), options.outputShape(ranks), options.output->npyWrite));
+    outputs.arrays.push_back(std::make_unique<ArrayWriter>(
+        rankFile(options.outFile, rank, ranks), options.outputShape(ranks), options.output->npyWrite));
   }
   if (!options.jsonFile.empty()) {
     outputs.json.open(options.jsonFile, std::ios::trunc);
@@ -45,7 +46,8 @@ void openOutputs(const RunOptions& options, int ranks, Outputs& outputs) {
 // What a failed call means for the exit code: our own faults apart from what the caller asked for.
 int exitCodeOf(int code) {
   if (interrupted()) return kExitInterrupted;
-  const bool ours = code == ACL_ERROR_INTERNAL_ERROR || code == 507000 || code == 507034 || code == 507035 || code == 561000;
+  const bool ours = code == ACL_ERROR_INTERNAL_ERROR || code == 507000 || code == 507034 || code == 507035 ||
+                    code == 561000;
   return ours ? kExitFault : kExitUsage;
 }
 
@@ -68,8 +70,9 @@ class StatusLine {
 };
 
 // Fetches every output once: compares, writes and sums it up.
-std::vector<Comparison> examine(const RunOptions& options, const Inputs& inputs, const std::vector<RankState>& states, bool ocpZero,
-                                Outputs& outputs, Sha256& digest, StatusLine& status) {
+std::vector<Comparison> examine(const RunOptions& options, const Inputs& inputs,
+                                const std::vector<RankState>& states, bool ocpZero, Outputs& outputs,
+                                Sha256& digest, StatusLine& status) {
   const int ranks = static_cast<int>(states.size());
   std::vector<Comparison> results(options.check ? states.size() : 0);
   Golden golden(options, inputs, ranks, ocpZero);
@@ -106,7 +109,8 @@ int reportFailure(const std::vector<RankState>& states) {
   int exitCode = kExitEqual;
   for (std::size_t rank = 0; rank < states.size(); ++rank) {
     if (states[rank].code == 0) continue;
-    if (exitCode == kExitEqual && !interrupted()) fmt::print(stderr, "vatlas: rank {}: {}\n", rank, states[rank].error);
+    if (exitCode == kExitEqual && !interrupted())
+      fmt::print(stderr, "vatlas: rank {}: {}\n", rank, states[rank].error);
     exitCode = std::max(exitCode, exitCodeOf(states[rank].code));
   }
   return exitCode;
@@ -114,7 +118,8 @@ int reportFailure(const std::vector<RankState>& states) {
 
 // Loads the cluster as the machine will, and refuses what it does not support before anything runs.
 sim::ClusterConfig checkedCluster(const RunOptions& options) {
-  const sim::ClusterConfig cluster = runtime::loadCluster(options.cluster.empty() ? runtime::defaultCluster() : runtime::findCluster(options.cluster));
+  const sim::ClusterConfig cluster = runtime::loadCluster(
+      options.cluster.empty() ? runtime::defaultCluster() : runtime::findCluster(options.cluster));
   if (const auto why = runtime::loadSupportMatrix().check(options.op, cluster)) throw UsageError(*why);
   return cluster;
 }
@@ -129,7 +134,8 @@ int runChecked(const RunOptions& options) {
   const int init = aclInit(nullptr);
   if (init != 0) throw UsageError(aclGetRecentErrMsg());
   StatusLine status(!options.quiet);
-  std::vector<RankState> states = runRanks(options, *inputs, ranks, [&](int, const char* what) { status.show(what); });
+  std::vector<RankState> states =
+      runRanks(options, *inputs, ranks, [&](int, const char* what) { status.show(what); });
   int exitCode = reportFailure(states);
   if (exitCode == kExitEqual && !interrupted()) {
     const char* report = vatlasReportJson();
@@ -137,7 +143,8 @@ int runChecked(const RunOptions& options) {
     const std::string reportText = report;
     const RunSummary summary = summarize(reportText, options, ranks);
     Sha256 digest;
-    const std::vector<Comparison> results = examine(options, *inputs, states, cluster.switches.e8m0ZeroIsOcp, outputs, digest, status);
+    const std::vector<Comparison> results =
+        examine(options, *inputs, states, cluster.switches.e8m0ZeroIsOcp, outputs, digest, status);
     releaseRanks(states);
     vatlasStopTrace();
     if (!interrupted()) {
@@ -163,7 +170,9 @@ int runChecked(const RunOptions& options) {
 
 }  // namespace
 
-bool interrupted() noexcept { return interruptSeen != 0; }
+bool interrupted() noexcept {
+  return interruptSeen != 0;
+}
 
 void catchInterrupts() {
   struct sigaction action {};

@@ -27,13 +27,16 @@ std::vector<std::uint64_t> RunOptions::outputShape(int ranks) const {
 }
 
 std::vector<std::uint64_t> parseShape(const std::string& text) {
-  const auto refuse = [&] { return UsageError(fmt::format("--shape \"{:.60}\": allowed: bs,H or b,s,H, whole numbers from 1", text)); };
+  const auto refuse = [&] {
+    return UsageError(fmt::format("--shape \"{:.60}\": allowed: bs,H or b,s,H, whole numbers from 1", text));
+  };
   std::vector<std::uint64_t> shape;
   std::size_t at = 0;
   while (at <= text.size()) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
     const std::string part = text.substr(at, comma - at);
-    if (part.empty() || part.size() > 12 || part.find_first_not_of("0123456789") != std::string::npos) throw refuse();
+    if (part.empty() || part.size() > 12 || part.find_first_not_of("0123456789") != std::string::npos)
+      throw refuse();
     shape.push_back(std::stoull(part));
     at = comma + 1;
   }
@@ -47,7 +50,9 @@ std::vector<std::uint64_t> parseShape(const std::string& text) {
 std::string rankFile(const std::string& pattern, int rank, int ranks) {
   const std::size_t at = pattern.find("{rank}");
   if (at == std::string::npos) {
-    if (ranks > 1) throw UsageError(fmt::format("\"{}\": put {{rank}} into the name, each rank has a file of its own", pattern));
+    if (ranks > 1)
+      throw UsageError(
+          fmt::format("\"{}\": put {{rank}} into the name, each rank has a file of its own", pattern));
     return pattern;
   }
   return pattern.substr(0, at) + std::to_string(rank) + pattern.substr(at + 6);

@@ -12,8 +12,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-double micros(std::int64_t ps) { return static_cast<double>(ps) * 1e-6; }
-double gigabytes(double bytes, std::int64_t ps) { return ps > 0 ? bytes / static_cast<double>(ps) * 1e3 : 0; }
+double micros(std::int64_t ps) {
+  return static_cast<double>(ps) * 1e-6;
+}
+double gigabytes(double bytes, std::int64_t ps) {
+  return ps > 0 ? bytes / static_cast<double>(ps) * 1e3 : 0;
+}
 
 }  // namespace
 
@@ -31,7 +35,8 @@ RunSummary summarize(const std::string& report, const RunOptions& options, int r
     rank.end = kernel.at("end_ps");
     rank.cores = kernel.at("cores");
     rank.pipes.clear();
-    for (const auto& [name, busy] : kernel.at("pipe_busy_ps").items()) rank.pipes.emplace_back(name, busy.get<std::int64_t>());
+    for (const auto& [name, busy] : kernel.at("pipe_busy_ps").items())
+      rank.pipes.emplace_back(name, busy.get<std::int64_t>());
     rank.peerWait = kernel.at("peer_wait_ps");
     rank.longestPeerWait = kernel.at("longest_peer_wait_ps");
     first = std::min(first, rank.start);
@@ -40,29 +45,36 @@ RunSummary summarize(const std::string& report, const RunOptions& options, int r
   std::uint64_t crossed = 0;
   for (const ordered_json& resource : json.at("resources")) {
     if (!resource.at("link").get<bool>()) continue;
-    summary.links.push_back({resource.at("name"), resource.at("kind"), resource.at("bytes"), resource.at("busy_ps"), resource.at("capacity_bytes_per_s")});
+    summary.links.push_back({resource.at("name"), resource.at("kind"), resource.at("bytes"),
+                             resource.at("busy_ps"), resource.at("capacity_bytes_per_s")});
     crossed += summary.links.back().bytes;
   }
   for (const RankSummary& rank : summary.ranks) {
     if (rank.cores == 0) throw std::runtime_error("the machine's report lacks a rank's kernel");
   }
   summary.time = last - first;
-  const auto contributed = static_cast<double>(options.elements() + options.elements() / options.group() * options.scales->bytes);
+  const auto contributed =
+      static_cast<double>(options.elements() + options.elements() / options.group() * options.scales->bytes);
   summary.algorithmBandwidth = gigabytes(contributed, summary.time);
   summary.busBandwidth = gigabytes(static_cast<double>(crossed) / ranks, summary.time);
   return summary;
 }
 
-void printSummary(const RunSummary& summary, const RunOptions& options, const std::vector<Comparison>& results) {
-  fmt::print("{} on {} ({} ranks): x {} [{}], scales {}, output {}\n\n", options.op, summary.cluster, summary.ranks.size(),
-             options.x->name, fmt::join(options.shape, ", "), options.scales->name, options.output->name);
-  fmt::print("rank  result                            time us    V us   MTE2 us  MTE3 us   S us   peer wait us (most)\n");
+void printSummary(const RunSummary& summary, const RunOptions& options,
+                  const std::vector<Comparison>& results) {
+  fmt::print("{} on {} ({} ranks): x {} [{}], scales {}, output {}\n\n", options.op, summary.cluster,
+             summary.ranks.size(), options.x->name, fmt::join(options.shape, ", "), options.scales->name,
+             options.output->name);
+  fmt::print(
+      "rank  result                            time us    V us   MTE2 us  MTE3 us   S us   peer wait us "
+      "(most)\n");
   for (std::size_t r = 0; r < summary.ranks.size(); ++r) {
     const RankSummary& rank = summary.ranks[r];
     std::string result = "not checked";
     if (r < results.size()) {
       const Comparison& c = results[r];
-      result = c.different == 0 ? fmt::format("bitwise equal ({})", c.elements) : fmt::format("{} of {} differ", c.different, c.elements);
+      result = c.different == 0 ? fmt::format("bitwise equal ({})", c.elements)
+                                : fmt::format("{} of {} differ", c.different, c.elements);
     }
     const auto pipe = [&](const char* name) {
       for (const auto& [key, busy] : rank.pipes) {
@@ -70,35 +82,45 @@ void printSummary(const RunSummary& summary, const RunOptions& options, const st
       }
       return 0.0;
     };
-    fmt::print("{:4}  {:32} {:9.2f} {:8.2f} {:9.2f} {:8.2f} {:7.2f}   {:.2f} ({:.2f})\n", r, result, micros(rank.end - rank.start), pipe("V"),
-               pipe("MTE2"), pipe("MTE3"), pipe("S"), micros(rank.peerWait) / rank.cores, micros(rank.longestPeerWait));
+    fmt::print("{:4}  {:32} {:9.2f} {:8.2f} {:9.2f} {:8.2f} {:7.2f}   {:.2f} ({:.2f})\n", r, result,
+               micros(rank.end - rank.start), pipe("V"), pipe("MTE2"), pipe("MTE3"), pipe("S"),
+               micros(rank.peerWait) / rank.cores, micros(rank.longestPeerWait));
   }
-  fmt::print("      (pipes and peer wait: mean over the {} cores of a card)\n\n", summary.ranks.front().cores);
+  fmt::print("      (pipes and peer wait: mean over the {} cores of a card)\n\n",
+             summary.ranks.front().cores);
   for (std::size_t r = 0; r < results.size(); ++r) {
     const Comparison& c = results[r];
     if (c.different == 0) continue;
-    fmt::print("rank {}: first difference at index {}: {} instead of {}; largest error {:.3g}, relative {:.3g}\n", r, c.firstIndex, c.got,
-               c.expected, c.largestError, c.largestRelativeError);
+    fmt::print(
+        "rank {}: first difference at index {}: {} instead of {}; largest error {:.3g}, relative {:.3g}\n", r,
+        c.firstIndex, c.got, c.expected, c.largestError, c.largestRelativeError);
   }
   fmt::print("modelled time        {:.2f} us\n", micros(summary.time));
-  fmt::print("algorithm bandwidth  {:.2f} GB/s   (bytes of x and scales of a rank, over the time)\n", summary.algorithmBandwidth);
-  fmt::print("bus bandwidth        {:.2f} GB/s   (bytes that came in over a rank's links, over the time)\n\n", summary.busBandwidth);
+  fmt::print("algorithm bandwidth  {:.2f} GB/s   (bytes of x and scales of a rank, over the time)\n",
+             summary.algorithmBandwidth);
+  fmt::print("bus bandwidth        {:.2f} GB/s   (bytes that came in over a rank's links, over the time)\n\n",
+             summary.busBandwidth);
   std::uint64_t least = UINT64_MAX;
   std::uint64_t most = 0;
   double busiest = 0;
   for (const LinkSummary& link : summary.links) {
     least = std::min(least, link.bytes);
     most = std::max(most, link.bytes);
-    busiest = std::max(busiest, static_cast<double>(link.busy) / static_cast<double>(std::max<std::int64_t>(summary.time, 1)));
+    busiest = std::max(busiest, static_cast<double>(link.busy) /
+                                    static_cast<double>(std::max<std::int64_t>(summary.time, 1)));
   }
-  fmt::print("links                {} directions, {} to {} bytes each, busy up to {:.0f} % of the time\n", summary.links.size(), least, most, busiest * 100);
+  fmt::print("links                {} directions, {} to {} bytes each, busy up to {:.0f} % of the time\n",
+             summary.links.size(), least, most, busiest * 100);
   if (summary.links.size() <= 12) {
-    for (const LinkSummary& link : summary.links) fmt::print("  {:12} {:12} bytes  busy {:.2f} us\n", link.name, link.bytes, micros(link.busy));
+    for (const LinkSummary& link : summary.links)
+      fmt::print("  {:12} {:12} bytes  busy {:.2f} us\n", link.name, link.bytes, micros(link.busy));
   }
-  if (summary.orderUncertain) fmt::print("\nnote: the host's timing may have changed simulated times in this run\n");
+  if (summary.orderUncertain)
+    fmt::print("\nnote: the host's timing may have changed simulated times in this run\n");
 }
 
-std::string summaryJson(const RunSummary& summary, const RunOptions& options, const std::vector<Comparison>& results) {
+std::string summaryJson(const RunSummary& summary, const RunOptions& options,
+                        const std::vector<Comparison>& results) {
   ordered_json json;
   json["op"] = options.op;
   json["cluster"] = summary.cluster;
@@ -131,7 +153,11 @@ std::string summaryJson(const RunSummary& summary, const RunOptions& options, co
   }
   json["links"] = ordered_json::array();
   for (const LinkSummary& link : summary.links) {
-    json["links"].push_back({{"name", link.name}, {"kind", link.kind}, {"bytes", link.bytes}, {"busy_ps", link.busy}, {"capacity_bytes_per_s", link.capacity}});
+    json["links"].push_back({{"name", link.name},
+                             {"kind", link.kind},
+                             {"bytes", link.bytes},
+                             {"busy_ps", link.busy},
+                             {"capacity_bytes_per_s", link.capacity}});
   }
   return json.dump(2) + "\n";
 }

@@ -30,15 +30,17 @@ struct RunSummary {
   bool orderUncertain = false;
   std::vector<RankSummary> ranks;
   std::vector<LinkSummary> links;
-  std::int64_t time = 0;         // first start to last end
-  double algorithmBandwidth = 0; // bytes of x and scales of a rank, over the time
-  double busBandwidth = 0;       // bytes that crossed a rank's links (in), over the time
+  std::int64_t time = 0;          // first start to last end
+  double algorithmBandwidth = 0;  // bytes of x and scales of a rank, over the time
+  double busBandwidth = 0;        // bytes that crossed a rank's links (in), over the time
 };
 
 // From vatlasReportJson(). Throws std::runtime_error when the report lacks a rank's kernel.
 RunSummary summarize(const std::string& report, const RunOptions& options, int ranks);
 
-void printSummary(const RunSummary& summary, const RunOptions& options, const std::vector<Comparison>& results);
-std::string summaryJson(const RunSummary& summary, const RunOptions& options, const std::vector<Comparison>& results);
+void printSummary(const RunSummary& summary, const RunOptions& options,
+                  const std::vector<Comparison>& results);
+std::string summaryJson(const RunSummary& summary, const RunOptions& options,
+                        const std::vector<Comparison>& results);
 
 }  // namespace vatlas::tools

@@ -1,4 +1,5 @@
-/* Types of the HCCL API. Names and values are those of the vendor's public API; the text is our own. C11, C++. */
+/* Types of the HCCL API. Names and values are those of the vendor's public API; the text is our own. C11,
+ * C++. */
 #ifndef VATLAS_HCCL_HCCL_TYPES_H
 #define VATLAS_HCCL_HCCL_TYPES_H
 

@@ -38,7 +38,9 @@ const Available& available() noexcept {
 
 }  // namespace
 
-const LeafTable& leaves() noexcept { return *available().chosen; }
+const LeafTable& leaves() noexcept {
+  return *available().chosen;
+}
 
 std::span<const LeafTable* const> availableLeaves() noexcept {
   return {available().tables.data(), available().count};

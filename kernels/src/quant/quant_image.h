@@ -16,14 +16,17 @@ using QuantXType = std::tuple_element_t<static_cast<std::size_t>(kind),
 template <QuantScales kind>
 using QuantScalesType = std::tuple_element_t<static_cast<std::size_t>(kind), std::tuple<float, fp8_e8m0_t>>;
 template <QuantOutput kind>
-using QuantOutputType = std::tuple_element_t<static_cast<std::size_t>(kind), std::tuple<float, half, bfloat16_t>>;
+using QuantOutputType =
+    std::tuple_element_t<static_cast<std::size_t>(kind), std::tuple<float, half, bfloat16_t>>;
 
 template <QuantOperator op, QuantX x, QuantScales scales, QuantOutput output>
 void quantKernel(const void* raw) {
   const auto& args = *static_cast<const QuantKernelArgs*>(raw);
   GET_TILING_DATA_WITH_STRUCT(QuantAllReduceTilingData, tiling, args.tiling);
   AscendC::TPipe pipe;
-  QuantReduce<QuantXType<x>, QuantScalesType<scales>, QuantOutputType<output>, op == QuantOperator::ReduceScatter> kernel;
+  QuantReduce<QuantXType<x>, QuantScalesType<scales>, QuantOutputType<output>,
+              op == QuantOperator::ReduceScatter>
+      kernel;
   kernel.init(args, tiling.quantAllReduceTilingInfo, pipe);
   kernel.process();
 }
@@ -61,9 +64,14 @@ const VatlasImage* quantImage() {
     };
     (add(QuantCombination<op, i>::kName.c_str(), quantEntry<op, i>()), ...);
     return std::pair(table, used);
-  }(std::make_index_sequence<kQuantCombinations>{});
-  static const VatlasImage kImage = {kVatlasImageMagic, kVatlasImageVersion, quantOperatorName(op).data(), "3510",
-                                     static_cast<std::uint32_t>(kTable.second), kTable.first.data()};
+  }
+  (std::make_index_sequence<kQuantCombinations>{});
+  static const VatlasImage kImage = {kVatlasImageMagic,
+                                     kVatlasImageVersion,
+                                     quantOperatorName(op).data(),
+                                     "3510",
+                                     static_cast<std::uint32_t>(kTable.second),
+                                     kTable.first.data()};
   return &kImage;
 }
 

@@ -1,6 +1,7 @@
-// The one-shot algorithm that QuantAllReduce and QuantReduceScatter share: every rank puts its x and scales into its
-// window, tells the same core of every rank, waits for those, and then reads, dequantizes and sums the windows of all
-// ranks, beginning with its own. Protocol, layout and order of operations: public sources of the vendor's operators.
+// The one-shot algorithm that QuantAllReduce and QuantReduceScatter share: every rank puts its x and scales
+// into its window, tells the same core of every rank, waits for those, and then reads, dequantizes and sums
+// the windows of all ranks, beginning with its own. Protocol, layout and order of operations: public sources
+// of the vendor's operators.
 #pragma once
 
 #include "kernel_operator.h"
@@ -31,7 +32,8 @@ inline void syncPipes() {
 inline constexpr AscendC::Reg::CastTrait kScaleCast{};
 
 // e8m0 scales to bfloat16, at most a register of them.
-inline void castScales(__local_mem__ bfloat16_t* dst, const __local_mem__ fp8_e8m0_t* src, std::uint32_t count) {
+inline void castScales(__local_mem__ bfloat16_t* dst, const __local_mem__ fp8_e8m0_t* src,
+                       std::uint32_t count) {
   AscendC::Reg::RegTensor<fp8_e8m0_t> codes;
   AscendC::Reg::RegTensor<fp8_e8m0_t> spread;
   AscendC::Reg::RegTensor<fp8_e8m0_t> rest;
@@ -45,9 +47,9 @@ inline void castScales(__local_mem__ bfloat16_t* dst, const __local_mem__ fp8_e8
 
 // Blocks of x that this core works on, in elements of one slice.
 struct BlockRange {
-  std::uint64_t total = 0;   // elements of a slice
+  std::uint64_t total = 0;  // elements of a slice
   std::uint32_t perBlock = 0;
-  std::uint64_t first = 0;   // block numbers
+  std::uint64_t first = 0;  // block numbers
   std::uint64_t count = 0;
 
   std::uint64_t offset(std::uint64_t i) const { return (first + i) * perBlock; }
@@ -57,7 +59,8 @@ struct BlockRange {
   }
 };
 
-inline BlockRange splitBlocks(std::uint64_t total, std::uint32_t perBlock, std::uint64_t core, std::uint64_t cores) {
+inline BlockRange splitBlocks(std::uint64_t total, std::uint32_t perBlock, std::uint64_t core,
+                              std::uint64_t cores) {
   const std::uint64_t blocks = (total + perBlock - 1) / perBlock;
   const std::uint64_t round = blocks / cores;
   const std::uint64_t extra = blocks % cores;
@@ -71,14 +74,16 @@ constexpr std::uint32_t blockLimit(std::uint32_t ranks) {
   constexpr std::uint64_t kNumerator = std::is_same_v<Scale, fp8_e8m0_t> ? 4 : 32;
   constexpr std::uint64_t kScalePart = std::is_same_v<Scale, fp8_e8m0_t> ? 1 : 3;
   const std::uint64_t fixed = 2 * 1024 + 32 + 32 + 64 * ranks;
-  return static_cast<std::uint32_t>((AscendC::TOTAL_UB_SIZE - fixed) * kNumerator / (kPerElement * kNumerator + kScalePart));
+  return static_cast<std::uint32_t>((AscendC::TOTAL_UB_SIZE - fixed) * kNumerator /
+                                    (kPerElement * kNumerator + kScalePart));
 }
 
 template <typename X, typename Scale, typename Out, bool kScatter>
 class QuantReduce {
  public:
   void init(const QuantKernelArgs& args, const QuantAllReduceTilingInfo& tiling, AscendC::TPipe& pipe) {
-    const auto* context = reinterpret_cast<const HcclCombinOpParam*>(AscendC::GetHcclContext<AscendC::HCCL_GROUP_ID_0>());
+    const auto* context =
+        reinterpret_cast<const HcclCombinOpParam*>(AscendC::GetHcclContext<AscendC::HCCL_GROUP_ID_0>());
     if (context == nullptr) faultArgument(core(), "GetHcclContext", "communicators of this launch", 0, "1");
     context_ = context;
     pipe_ = &pipe;
@@ -86,7 +91,8 @@ class QuantReduce {
     ranks_ = context->rankDim;
     elements_ = tiling.bs * tiling.hiddenSize;
     slice_ = kScatter ? elements_ / ranks_ : elements_;
-    const std::uint64_t windowNeeds = kWindowHeaderBytes + elements_ + elements_ / kGroup<Scale> * sizeof(Scale);
+    const std::uint64_t windowNeeds =
+        kWindowHeaderBytes + elements_ + elements_ / kGroup<Scale> * sizeof(Scale);
     if (windowNeeds > context->winSize / 2) faultWindow(core(), windowNeeds, context->winSize / 2);
     std::uint64_t perBlock = blockLimit<Scale, Out>(ranks_);
     perBlock = perBlock < tiling.xPerBlock ? perBlock : tiling.xPerBlock;
@@ -149,14 +155,16 @@ class QuantReduce {
   }
   GlobalTensor<float> statusOf(std::uint32_t rank) const {
     GlobalTensor<float> tensor;
-    tensor.SetGlobalBuffer(reinterpret_cast<float*>(context_->windowsIn[rank] + partition_ * kStatusAreaBytes));
+    tensor.SetGlobalBuffer(
+        reinterpret_cast<float*>(context_->windowsIn[rank] + partition_ * kStatusAreaBytes));
     return tensor;
   }
 
   // Each core keeps a word in its window that says which half the last call used.
   void flipPartition() {
     GlobalTensor<std::uint32_t> word;
-    word.SetGlobalBuffer(reinterpret_cast<std::uint32_t*>(context_->windowsIn[rank_] + kFlagAreaOffset + core_ * kFlagStride));
+    word.SetGlobalBuffer(
+        reinterpret_cast<std::uint32_t*>(context_->windowsIn[rank_] + kFlagAreaOffset + core_ * kFlagStride));
     LocalTensor<std::uint32_t> local = flag_.template Get<std::uint32_t>();
     AscendC::DataCopy(local, word, kStatusFloats);
     syncPipes<HardEvent::MTE2_S>();
@@ -170,7 +178,8 @@ class QuantReduce {
     return {1, static_cast<std::uint16_t>(elements / kGroup<Scale> * sizeof(Scale))};
   }
 
-  // The tail's scales are clipped: the vendor's kernel copies a whole block of them, past the end of the tensor.
+  // The tail's scales are clipped: the vendor's kernel copies a whole block of them, past the end of the
+  // tensor.
   void copyToWindow(std::uint64_t base) {
     for (std::uint64_t i = 0; i < blocks_.count; ++i) {
       const std::uint64_t offset = base + blocks_.offset(i);
@@ -182,7 +191,8 @@ class QuantReduce {
       AscendC::DataCopy(windowX(rank_)[offset], x, count);
       xCopy_.FreeTensor(x);
       LocalTensor<Scale> scales = scaleCopy_.template AllocTensor<Scale>();
-      AscendC::DataCopyPad(scales, scales_[offset / kGroup<Scale>], scaleShape(count), AscendC::DataCopyPadParams{});
+      AscendC::DataCopyPad(scales, scales_[offset / kGroup<Scale>], scaleShape(count),
+                           AscendC::DataCopyPadParams{});
       scaleCopy_.EnQue(scales);
       scales = scaleCopy_.template DeQue<Scale>();
       AscendC::DataCopyPad(windowScales(rank_)[offset / kGroup<Scale>], scales, scaleShape(count));
@@ -249,7 +259,8 @@ class QuantReduce {
     AscendC::DataCopy(x, windowX(rank)[offset], count);
     xIn_.EnQue(x);
     LocalTensor<Scale> scales = scaleIn_.template AllocTensor<Scale>();
-    AscendC::DataCopyPad(scales, windowScales(rank)[offset / kGroup<Scale>], scaleShape(count), AscendC::DataCopyPadParams{});
+    AscendC::DataCopyPad(scales, windowScales(rank)[offset / kGroup<Scale>], scaleShape(count),
+                         AscendC::DataCopyPadParams{});
     scaleIn_.EnQue(scales);
     x = xIn_.template DeQue<X>();
     LocalTensor<float> value = wideX_.template Get<float>();
@@ -286,7 +297,8 @@ class QuantReduce {
       LocalTensor<bfloat16_t> middle = scaleBf16_.template Get<bfloat16_t>();
       for (std::uint32_t at = 0; at < groups; at += kScalesPerCast) {
         const std::uint32_t part = groups - at < kScalesPerCast ? groups - at : kScalesPerCast;
-        AscendC::VF_CALL<castScales>(middle.GetPhyAddr(at), static_cast<const fp8_e8m0_t*>(scales.GetPhyAddr(at)), part);
+        AscendC::VF_CALL<castScales>(middle.GetPhyAddr(at),
+                                     static_cast<const fp8_e8m0_t*>(scales.GetPhyAddr(at)), part);
       }
       AscendC::PipeBarrier<PIPE_V>();
       LocalTensor<float> narrow = scaleFloat_.template Get<float>();
@@ -315,7 +327,8 @@ class QuantReduce {
   AscendC::TQue<TPosition::VECIN, 1> xIn_;
   AscendC::TQue<TPosition::VECIN, 1> scaleIn_;
   AscendC::TQue<TPosition::VECOUT, 1> out_;
-  AscendC::TBuf<> sum_, wideScale_, wideX_, halfX_, scaleBf16_, scaleFloat_, flag_, myStatus_, statuses_, zeros_;
+  AscendC::TBuf<> sum_, wideScale_, wideX_, halfX_, scaleBf16_, scaleFloat_, flag_, myStatus_, statuses_,
+      zeros_;
 };
 
 }  // namespace vatlas::kernels

@@ -25,9 +25,9 @@ int vatlasStopTrace(void);
 /* Asks the machine to stop; may be called from a signal handler. Waiting calls return 107022. */
 void vatlasInterrupt(void);
 
-/* The kernels that have ended since the last call, and the load of memories and links since the machine was opened or
-   the report was reset, as JSON; the text is valid until the thread's next call of this function. Times are integers in picoseconds of simulated time. null: no
-   machine. */
+/* The kernels that have ended since the last call, and the load of memories and links since the machine was
+   opened or the report was reset, as JSON; the text is valid until the thread's next call of this function.
+   Times are integers in picoseconds of simulated time. null: no machine. */
 const char* vatlasReportJson(void);
 int vatlasResetReport(void);
 

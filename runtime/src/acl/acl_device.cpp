@@ -11,7 +11,9 @@ using namespace vatlas::runtime;
 
 namespace {
 
-bool deviceExists(const Call& call, int64_t device) { return device >= 0 && device < call.session->cluster().ranks; }
+bool deviceExists(const Call& call, int64_t device) {
+  return device >= 0 && device < call.session->cluster().ranks;
+}
 
 int noDevice(const Call& call, std::string_view function, int64_t device) {
   return badArgument(ACL_ERROR_RT_INVALID_DEVICEID, function,
@@ -68,7 +70,11 @@ int resetDevice(const char* function, int32_t device, bool force) {
       const auto count = state.deviceCount.find(device);
       if (count == state.deviceCount.end()) {
         return fail(ACL_ERROR_RT_CONTEXT_RELEASE_ERROR,
-                    {"EE1018", "Device not set", fmt::format("{}: device {} is not set, or has been reset already", function, device), {}, {}});
+                    {"EE1018",
+                     "Device not set",
+                     fmt::format("{}: device {} is not set, or has been reset already", function, device),
+                     {},
+                     {}});
       }
       if (!force) last = --count->second == 0;
     }
@@ -108,8 +114,12 @@ aclError aclrtSetDevice(int32_t deviceId) {
   });
 }
 
-aclError aclrtResetDevice(int32_t deviceId) { return resetDevice("aclrtResetDevice", deviceId, false); }
-aclError aclrtResetDeviceForce(int32_t deviceId) { return resetDevice("aclrtResetDeviceForce", deviceId, true); }
+aclError aclrtResetDevice(int32_t deviceId) {
+  return resetDevice("aclrtResetDevice", deviceId, false);
+}
+aclError aclrtResetDeviceForce(int32_t deviceId) {
+  return resetDevice("aclrtResetDeviceForce", deviceId, true);
+}
 
 aclError aclrtGetDevice(int32_t* deviceId) {
   return guarded("aclrtGetDevice", [&] {
@@ -179,7 +189,9 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   });
 }
 
-aclError aclrtSynchronizeDevice(void) { return aclrtSynchronizeDeviceWithTimeout(-1); }
+aclError aclrtSynchronizeDevice(void) {
+  return aclrtSynchronizeDeviceWithTimeout(-1);
+}
 
 aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t peerDeviceId) {
   return guarded("aclrtDeviceCanAccessPeer", [&] {
@@ -196,7 +208,8 @@ aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int3
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
   return guarded("aclrtDeviceEnablePeerAccess", [&] {
-    if (flags != 0) return badArgument(ACL_ERROR_RT_PARAM_INVALID, "aclrtDeviceEnablePeerAccess", "flags must be 0");
+    if (flags != 0)
+      return badArgument(ACL_ERROR_RT_PARAM_INVALID, "aclrtDeviceEnablePeerAccess", "flags must be 0");
     Call call = enterCall();
     const int device = deviceOf(call, "aclrtDeviceEnablePeerAccess");
     if (call.code != 0) return call.code;
@@ -207,12 +220,15 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
   });
 }
 
-aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) { return aclrtDeviceEnablePeerAccess(peerDeviceId, 0); }
+aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
+  return aclrtDeviceEnablePeerAccess(peerDeviceId, 0);
+}
 
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
   if (mode == ACL_RT_OVERFLOW_MODE_INFNAN) return ACL_SUCCESS;
-  return badArgument(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtSetDeviceSatMode",
-                     "only INF/NAN mode is modelled here; the saturating mode is a switch of the cluster file");
+  return badArgument(
+      ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtSetDeviceSatMode",
+      "only INF/NAN mode is modelled here; the saturating mode is a switch of the cluster file");
 }
 
 aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
@@ -220,12 +236,14 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
     if (mode == nullptr) return nullArgument("aclrtGetDeviceSatMode", "mode");
     const Call call = enterCall();
     if (call.code != 0) return call.code;
-    *mode = call.session->cluster().switches.saturate ? ACL_RT_OVERFLOW_MODE_SATURATION : ACL_RT_OVERFLOW_MODE_INFNAN;
+    *mode = call.session->cluster().switches.saturate ? ACL_RT_OVERFLOW_MODE_SATURATION
+                                                      : ACL_RT_OVERFLOW_MODE_INFNAN;
     return ACL_SUCCESS;
   });
 }
 
-// Contexts -----------------------------------------------------------------------------------------------------------
+// Contexts
+// -----------------------------------------------------------------------------------------------------------
 
 aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   return guarded("aclrtCreateContext", [&] {
@@ -307,12 +325,16 @@ aclError aclrtGetCurrentContext(aclrtContext* context) {
 
 namespace {
 
-bool knownOption(aclSysParamOpt opt) { return opt >= ACL_OPT_DETERMINISTIC && opt <= ACL_OPT_ENABLE_KERNEL_EARLY_START; }
+bool knownOption(aclSysParamOpt opt) {
+  return opt >= ACL_OPT_DETERMINISTIC && opt <= ACL_OPT_ENABLE_KERNEL_EARLY_START;
+}
 
 int parameter(const char* function, aclSysParamOpt opt, const int64_t* in, int64_t* out, bool ofContext) {
   return guarded(function, [&] {
     if (in == nullptr && out == nullptr) return nullArgument(function, "value");
-    if (!knownOption(opt)) return badArgument(ACL_ERROR_RT_PARAM_INVALID, function, fmt::format("there is no option {}", static_cast<int>(opt)));
+    if (!knownOption(opt))
+      return badArgument(ACL_ERROR_RT_PARAM_INVALID, function,
+                         fmt::format("there is no option {}", static_cast<int>(opt)));
     Call call = enterCall();
     if (ofContext) (void)deviceOf(call, function);
     if (call.code != 0) return call.code;
@@ -326,7 +348,8 @@ int parameter(const char* function, aclSysParamOpt opt, const int64_t* in, int64
       return ACL_SUCCESS;
     }
     const auto found = all.find(opt);
-    if (found == all.end()) return badArgument(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, function, "the option has not been set");
+    if (found == all.end())
+      return badArgument(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, function, "the option has not been set");
     *out = found->second;
     return ACL_SUCCESS;
   });

@@ -33,8 +33,12 @@ int readConfig(const char* path, std::string& text) {
 }
 
 void closeMachine() {
-  Session::close();
   AclState& state = aclState();
+  {
+    const std::lock_guard lock(state.mutex);
+    state.finalized = true;
+  }
+  Session::close();
   const std::lock_guard lock(state.mutex);
   state.forgetMachine();
 }
@@ -50,12 +54,21 @@ aclError aclInit(const char* configPath) {
       const std::lock_guard lock(state.mutex);
       if (state.initCount > 0) {
         if (!text.empty() && text != state.configText) {
-          return badArgument(ACL_ERROR_INVALID_PARAM, "aclInit", "already initialised with another configuration file");
+          return badArgument(ACL_ERROR_INVALID_PARAM, "aclInit",
+                             "already initialised with another configuration file");
         }
         ++state.initCount;
         return fail(ACL_ERROR_REPEAT_INITIALIZE,
-                    {"EH0001", "Initialised before", "aclInit: already initialised; this call is counted and may be ignored", {}, {}});
+                    {"EH0001",
+                     "Initialised before",
+                     "aclInit: already initialised; this call is counted and may be ignored",
+                     {},
+                     {}});
       }
+    }
+    {
+      const std::lock_guard lock(state.mutex);
+      state.finalized = false;
     }
     const Call call = enterCall();
     if (call.code != 0) return call.code;
@@ -73,7 +86,9 @@ aclError aclFinalizeReference(uint64_t* refCount) {
     {
       const std::lock_guard lock(state.mutex);
       if (state.initCount == 0) {
-        return fail(ACL_ERROR_REPEAT_FINALIZE, {"EH0001", "Not initialised", "aclFinalizeReference: there is no aclInit to take back", {}, {}});
+        return fail(
+            ACL_ERROR_REPEAT_FINALIZE,
+            {"EH0001", "Not initialised", "aclFinalizeReference: there is no aclInit to take back", {}, {}});
       }
       left = --state.initCount;
     }
@@ -89,7 +104,8 @@ aclError aclFinalize(void) {
     {
       const std::lock_guard lock(state.mutex);
       if (state.initCount == 0) {
-        return fail(ACL_ERROR_REPEAT_FINALIZE, {"EH0001", "Not initialised", "aclFinalize: there is no aclInit to take back", {}, {}});
+        return fail(ACL_ERROR_REPEAT_FINALIZE,
+                    {"EH0001", "Not initialised", "aclFinalize: there is no aclInit to take back", {}, {}});
       }
       state.initCount = 0;
     }
@@ -110,13 +126,33 @@ aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* 
 
 size_t aclDataTypeSize(aclDataType dataType) {
   switch (dataType) {
-    case ACL_INT8: case ACL_UINT8: case ACL_BOOL: case ACL_HIFLOAT8: case ACL_FLOAT8_E5M2: case ACL_FLOAT8_E4M3FN:
-    case ACL_FLOAT8_E8M0: return 1;
-    case ACL_FLOAT16: case ACL_INT16: case ACL_UINT16: case ACL_BF16: return 2;
-    case ACL_FLOAT: case ACL_INT32: case ACL_UINT32: case ACL_COMPLEX32: return 4;
-    case ACL_INT64: case ACL_UINT64: case ACL_DOUBLE: case ACL_COMPLEX64: return 8;
-    case ACL_COMPLEX128: return 16;
-    default: return 0;
+    case ACL_INT8:
+    case ACL_UINT8:
+    case ACL_BOOL:
+    case ACL_HIFLOAT8:
+    case ACL_FLOAT8_E5M2:
+    case ACL_FLOAT8_E4M3FN:
+    case ACL_FLOAT8_E8M0:
+      return 1;
+    case ACL_FLOAT16:
+    case ACL_INT16:
+    case ACL_UINT16:
+    case ACL_BF16:
+      return 2;
+    case ACL_FLOAT:
+    case ACL_INT32:
+    case ACL_UINT32:
+    case ACL_COMPLEX32:
+      return 4;
+    case ACL_INT64:
+    case ACL_UINT64:
+    case ACL_DOUBLE:
+    case ACL_COMPLEX64:
+      return 8;
+    case ACL_COMPLEX128:
+      return 16;
+    default:
+      return 0;
   }
 }
 
@@ -130,7 +166,8 @@ float aclFloat16ToFloat(aclFloat16 value) {
   } else if (exponent != 0) {
     bits |= (exponent + 112) << 23 | mantissa << 13;
   } else if (mantissa != 0) {
-    const auto shift = static_cast<std::uint32_t>(__builtin_clz(mantissa)) - 21;  // to a leading one in bit 10
+    const auto shift =
+        static_cast<std::uint32_t>(__builtin_clz(mantissa)) - 21;  // to a leading one in bit 10
     bits |= (113 - shift) << 23 | (mantissa << shift & 1023u) << 13;
   }
   float result;
@@ -165,12 +202,16 @@ aclFloat16 aclFloatToFloat16(float value) {
   return static_cast<aclFloat16>(sign | kept);
 }
 
-const char* aclGetRecentErrMsg(void) { return takeErrorMessage(); }
+const char* aclGetRecentErrMsg(void) {
+  return takeErrorMessage();
+}
 aclError aclrtGetLastError(aclrtLastErrLevel level) {
-  if (level != ACL_RT_THREAD_LEVEL) return badArgument(ACL_ERROR_INVALID_PARAM, "aclrtGetLastError", "the level is unknown");
+  if (level != ACL_RT_THREAD_LEVEL)
+    return badArgument(ACL_ERROR_INVALID_PARAM, "aclrtGetLastError", "the level is unknown");
   return lastError(true);
 }
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
-  if (level != ACL_RT_THREAD_LEVEL) return badArgument(ACL_ERROR_INVALID_PARAM, "aclrtPeekAtLastError", "the level is unknown");
+  if (level != ACL_RT_THREAD_LEVEL)
+    return badArgument(ACL_ERROR_INVALID_PARAM, "aclrtPeekAtLastError", "the level is unknown");
   return lastError(false);
 }

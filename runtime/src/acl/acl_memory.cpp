@@ -16,18 +16,22 @@ namespace {
 int allocate(const char* function, void** devPtr, size_t size) {
   return guarded(function, [&] {
     if (devPtr == nullptr) return nullArgument(function, "devPtr");
-    if (size == 0) return badArgument(ACL_ERROR_INVALID_PARAM, function, "size is 0; allowed: 1 byte and more");
+    if (size == 0)
+      return badArgument(ACL_ERROR_INVALID_PARAM, function, "size is 0; allowed: 1 byte and more");
     Call call = enterCall();
     const int device = deviceOf(call, function);
     if (call.code != 0) return call.code;
     DeviceMemory& memory = call.session->memory();
     void* address = nullptr;
     switch (memory.allocate(device, size, 64, false, address)) {
-      case MemoryStatus::Ok: break;
+      case MemoryStatus::Ok:
+        break;
       case MemoryStatus::OutOfHostMemory:
-        return badArgument(ACL_ERROR_RT_MEMORY_ALLOCATION, function,
-                           fmt::format("{} bytes would pass the ceiling of {} bytes of host memory for all devices", size, memory.ceilingBytes()),
-                           "free device memory, or raise VATLAS_HOST_MEMORY_MB");
+        return badArgument(
+            ACL_ERROR_RT_MEMORY_ALLOCATION, function,
+            fmt::format("{} bytes would pass the ceiling of {} bytes of host memory for all devices", size,
+                        memory.ceilingBytes()),
+            "free device memory, or raise VATLAS_HOST_MEMORY_MB");
       default:
         return badArgument(ACL_ERROR_RT_MEMORY_ALLOCATION, function,
                            fmt::format("device {} has {} of {} bytes left, {} were asked for", device,
@@ -47,15 +51,17 @@ struct Side {
   int code = 0;
 };
 
-Side look(const Call& call, const char* function, const char* name, const void* address, size_t count, bool written) {
+Side look(const Call& call, const char* function, const char* name, const void* address, size_t count,
+          bool written) {
   Side side;
   DeviceMemory& memory = call.session->memory();
   side.device = memory.cardOf(address) >= 0;
   if (side.device) {
     if (!memory.find(address, count)) {
-      side.code = badArgument(ACL_ERROR_RT_PARAM_INVALID, function,
-                              fmt::format("{}: {} bytes at {} are not all inside one live device allocation ({})", name,
-                                          count, fmt::ptr(address), memory.describe(address)));
+      side.code =
+          badArgument(ACL_ERROR_RT_PARAM_INVALID, function,
+                      fmt::format("{}: {} bytes at {} are not all inside one live device allocation ({})",
+                                  name, count, fmt::ptr(address), memory.describe(address)));
     }
   } else if (written ? !hostWritable(const_cast<void*>(address), count) : !hostReadable(address, count)) {
     side.code = badArgument(ACL_ERROR_RT_PARAM_INVALID, function,
@@ -77,10 +83,12 @@ int prepareCopy(Call& call, const char* function, void* dst, size_t destMax, con
   if (dst == nullptr) return nullArgument(function, "dst");
   if (src == nullptr) return nullArgument(function, "src");
   if (kind < ACL_MEMCPY_HOST_TO_HOST || kind > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE) {
-    return badArgument(ACL_ERROR_INVALID_PARAM, function, fmt::format("kind is {}; allowed: 0 to 5", static_cast<int>(kind)));
+    return badArgument(ACL_ERROR_INVALID_PARAM, function,
+                       fmt::format("kind is {}; allowed: 0 to 5", static_cast<int>(kind)));
   }
   if (count > destMax) {
-    return badArgument(ACL_ERROR_RT_PARAM_INVALID, function, fmt::format("count is {}, more than destMax, which is {}", count, destMax));
+    return badArgument(ACL_ERROR_RT_PARAM_INVALID, function,
+                       fmt::format("count is {}, more than destMax, which is {}", count, destMax));
   }
   (void)deviceOf(call, function);
   if (call.code != 0) return call.code;
@@ -95,10 +103,12 @@ int prepareCopy(Call& call, const char* function, void* dst, size_t destMax, con
   return ACL_SUCCESS;
 }
 
-int prepareSet(Call& call, const char* function, void* devPtr, size_t maxCount, int32_t value, size_t count, CopyRequest& request) {
+int prepareSet(Call& call, const char* function, void* devPtr, size_t maxCount, int32_t value, size_t count,
+               CopyRequest& request) {
   if (devPtr == nullptr) return nullArgument(function, "devPtr");
   if (count > maxCount) {
-    return badArgument(ACL_ERROR_RT_PARAM_INVALID, function, fmt::format("count is {}, more than maxCount, which is {}", count, maxCount));
+    return badArgument(ACL_ERROR_RT_PARAM_INVALID, function,
+                       fmt::format("count is {}, more than maxCount, which is {}", count, maxCount));
   }
   (void)deviceOf(call, function);
   if (call.code != 0) return call.code;
@@ -140,14 +150,22 @@ int submit(const Call& call, const char* function, aclrtStream stream, const Cop
     return ACL_SUCCESS;
   }
   const WaitResult result = call.session->synchronizeStream(*call.thread, ref.id, vatlas::sim::kNever);
-  return result == WaitResult::Failed ? ACL_SUCCESS : waitCode(call, result, ref.id, function);  // the error stays for a synchronize
+  return result == WaitResult::Failed
+             ? ACL_SUCCESS
+             : waitCode(call, result, ref.id, function);  // the error stays for a synchronize
 }
 
 }  // namespace
 
-aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) { return allocate("aclrtMalloc", devPtr, size); }
-aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) { return allocate("aclrtMallocAlign32", devPtr, size); }
-aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) { return allocate("aclrtMallocCached", devPtr, size); }
+aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return allocate("aclrtMalloc", devPtr, size);
+}
+aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return allocate("aclrtMallocAlign32", devPtr, size);
+}
+aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return allocate("aclrtMallocCached", devPtr, size);
+}
 
 aclError aclrtFree(void* devPtr) {
   return guarded("aclrtFree", [&] {
@@ -172,9 +190,11 @@ aclError aclrtFree(void* devPtr) {
 aclError aclrtMallocHost(void** hostPtr, size_t size) {
   return guarded("aclrtMallocHost", [&] {
     if (hostPtr == nullptr) return nullArgument("aclrtMallocHost", "hostPtr");
-    if (size == 0) return badArgument(ACL_ERROR_INVALID_PARAM, "aclrtMallocHost", "size is 0; allowed: 1 byte and more");
+    if (size == 0)
+      return badArgument(ACL_ERROR_INVALID_PARAM, "aclrtMallocHost", "size is 0; allowed: 1 byte and more");
     if (size > (std::size_t{1} << 46)) {
-      return badArgument(ACL_ERROR_RT_MEMORY_ALLOCATION, "aclrtMallocHost", fmt::format("the host does not have {} bytes", size));
+      return badArgument(ACL_ERROR_RT_MEMORY_ALLOCATION, "aclrtMallocHost",
+                         fmt::format("the host does not have {} bytes", size));
     }
     Call call = enterCall();
     if (call.code != 0) return call.code;
@@ -193,7 +213,8 @@ aclError aclrtFreeHost(void* hostPtr) {
     AclState& state = aclState();
     const std::lock_guard lock(state.mutex);
     if (state.pinned.erase(reinterpret_cast<std::uintptr_t>(hostPtr)) == 0) {
-      return badArgument(ACL_ERROR_RT_PARAM_INVALID, "aclrtFreeHost", "hostPtr is not memory of aclrtMallocHost, or has been freed");
+      return badArgument(ACL_ERROR_RT_PARAM_INVALID, "aclrtFreeHost",
+                         "hostPtr is not memory of aclrtMallocHost, or has been freed");
     }
     return ACL_SUCCESS;
   });
@@ -205,20 +226,25 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, a
     Call call = enterCall();
     if (call.code != 0) return call.code;
     CopyRequest request;
-    if (const int code = prepareCopy(call, "aclrtMemcpy", dst, destMax, src, count, kind, request); code != 0) return code;
+    if (const int code = prepareCopy(call, "aclrtMemcpy", dst, destMax, src, count, kind, request); code != 0)
+      return code;
     return runNow(call, "aclrtMemcpy", request);
   });
 }
 
-aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind, aclrtStream stream) {
+aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind,
+                          aclrtStream stream) {
   return guarded("aclrtMemcpyAsync", [&] {
     if (count == 0) return ACL_SUCCESS;
     Call call = enterCall();
     if (call.code != 0) return call.code;
     CopyRequest request;
-    if (const int code = prepareCopy(call, "aclrtMemcpyAsync", dst, destMax, src, count, kind, request); code != 0) return code;
+    if (const int code = prepareCopy(call, "aclrtMemcpyAsync", dst, destMax, src, count, kind, request);
+        code != 0)
+      return code;
     if (request.kind == CopyRequest::Kind::HostToHost) {
-      return badArgument(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemcpyAsync", "copies from host to host are not asynchronous", "use aclrtMemcpy");
+      return badArgument(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtMemcpyAsync",
+                         "copies from host to host are not asynchronous", "use aclrtMemcpy");
     }
     return submit(call, "aclrtMemcpyAsync", stream, request);
   });
@@ -230,7 +256,8 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
     Call call = enterCall();
     if (call.code != 0) return call.code;
     CopyRequest request;
-    if (const int code = prepareSet(call, "aclrtMemset", devPtr, maxCount, value, count, request); code != 0) return code;
+    if (const int code = prepareSet(call, "aclrtMemset", devPtr, maxCount, value, count, request); code != 0)
+      return code;
     return runNow(call, "aclrtMemset", request);
   });
 }
@@ -241,7 +268,9 @@ aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t c
     Call call = enterCall();
     if (call.code != 0) return call.code;
     CopyRequest request;
-    if (const int code = prepareSet(call, "aclrtMemsetAsync", devPtr, maxCount, value, count, request); code != 0) return code;
+    if (const int code = prepareSet(call, "aclrtMemsetAsync", devPtr, maxCount, value, count, request);
+        code != 0)
+      return code;
     return submit(call, "aclrtMemsetAsync", stream, request);
   });
 }

@@ -22,10 +22,13 @@ ThreadContext& mine() {
 
 }  // namespace
 
-HostBlock::HostBlock(std::size_t size) : data(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)), bytes(size) {
+HostBlock::HostBlock(std::size_t size)
+    : data(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)), bytes(size) {
   if (data == nullptr) throw std::bad_alloc();
 }
-HostBlock::~HostBlock() { std::free(data); }
+HostBlock::~HostBlock() {
+  std::free(data);
+}
 
 AclState& aclState() {
   static auto* state = new AclState;  // leaked: used while the process exits
@@ -37,7 +40,8 @@ std::shared_ptr<HostBlock> AclState::pinnedBlock(const void* address, std::size_
   auto found = pinned.upper_bound(at);
   if (found == pinned.begin()) return nullptr;
   --found;
-  const bool inside = at - found->first < found->second->bytes && bytes <= found->second->bytes - (at - found->first);
+  const bool inside =
+      at - found->first < found->second->bytes && bytes <= found->second->bytes - (at - found->first);
   return inside ? found->second : nullptr;
 }
 
@@ -70,20 +74,26 @@ std::shared_ptr<AclContext> liveContext(AclState& state, std::uint64_t id) {
 }
 
 int nullArgument(std::string_view function, std::string_view parameter) {
-  return fail(ACL_ERROR_INVALID_PARAM,
-              {"EH0002", "Null pointer", fmt::format("{}: {} is null", function, parameter), {},
-               fmt::format("pass the address of a variable as {}", parameter)});
+  return fail(ACL_ERROR_INVALID_PARAM, {"EH0002",
+                                        "Null pointer",
+                                        fmt::format("{}: {} is null", function, parameter),
+                                        {},
+                                        fmt::format("pass the address of a variable as {}", parameter)});
 }
 
 int badArgument(int code, std::string_view function, std::string message, std::string solution) {
-  return fail(code, {"EE1003", "Value not allowed", fmt::format("{}: {}", function, message), {}, std::move(solution)});
+  return fail(
+      code,
+      {"EE1003", "Value not allowed", fmt::format("{}: {}", function, message), {}, std::move(solution)});
 }
 
 int badHandle(std::string_view function, std::string_view what) {
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
-              {"EE1017", "Handle not valid", fmt::format("{}: the {} was destroyed, or is the handle of something else",
-                                                         function, what),
-               {}, {}});
+              {"EE1017",
+               "Handle not valid",
+               fmt::format("{}: the {} was destroyed, or is the handle of something else", function, what),
+               {},
+               {}});
 }
 
 int noContext(std::string_view function) {
@@ -95,13 +105,28 @@ int noContext(std::string_view function) {
 
 Call enterCall(SimTime cost) {
   Call call;
+  {
+    AclState& state = aclState();
+    const std::lock_guard lock(state.mutex);
+    if (state.finalized) {
+      call.code = fail(ACL_ERROR_UNINITIALIZE, {"EH0001",
+                                                "Not initialised",
+                                                "the machine was closed by aclFinalize",
+                                                {},
+                                                "call aclInit to open one again"});
+      return call;
+    }
+  }
   try {
     call.session = Session::open();
     call.thread = &call.session->thread();
     call.session->spend(*call.thread, cost >= 0 ? cost : call.session->cluster().product.host.apiCall);
   } catch (const std::exception& error) {
     call.code = fail(ACL_ERROR_RT_DEV_SETUP_ERROR,
-                     {"EE1001", "The machine cannot be opened", error.what(), {},
+                     {"EE1001",
+                      "The machine cannot be opened",
+                      error.what(),
+                      {},
                       "choose a cluster with VATLAS_CLUSTER, and look at it with `vatlas validate`"});
   }
   return call;
@@ -185,31 +210,44 @@ bool systemParameter(int option, std::int64_t& value) {
 
 int waitCode(const Call& call, WaitResult result, StreamId stream, std::string_view what) {
   switch (result) {
-    case WaitResult::Done: return ACL_SUCCESS;
+    case WaitResult::Done:
+      return ACL_SUCCESS;
     case WaitResult::TimedOut:
-      return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
-                  {"EE4003", "Time is up", fmt::format("{}: the work was not done when the timeout (in simulated time) expired", what),
-                   "a rank of the communicator has not called the operator, or the work takes longer", {}});
+      return fail(
+          ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+          {"EE4003",
+           "Time is up",
+           fmt::format("{}: the work was not done when the timeout (in simulated time) expired", what),
+           "a rank of the communicator has not called the operator, or the work takes longer",
+           {}});
     case WaitResult::Failed: {
       const std::optional<StreamError> error = call.session->takeStreamError(stream);
       if (!error) return ACL_SUCCESS;
       return fail(error->code, {error->errorCode, "Device work failed", error->message, {}, {}});
     }
-    case WaitResult::NoSuchObject: return badHandle(what, "object");
-    case WaitResult::Aborted: break;
+    case WaitResult::NoSuchObject:
+      return badHandle(what, "object");
+    case WaitResult::Aborted:
+      break;
   }
-  return fail(ACL_ERROR_RT_DEVICE_TASK_ABORT, {"EE4004", "Aborted", fmt::format("{}: the machine is stopping", what), {}, {}});
+  return fail(ACL_ERROR_RT_DEVICE_TASK_ABORT,
+              {"EE4004", "Aborted", fmt::format("{}: the machine is stopping", what), {}, {}});
 }
 
 int reportException(std::string_view function, const std::exception* error) noexcept {
   try {
     if (dynamic_cast<const std::bad_alloc*>(error) != nullptr) {
-      return fail(ACL_ERROR_BAD_ALLOC, {"EE1002", "No host memory", fmt::format("{}: the host has no memory left", function), {}, {}});
+      return fail(
+          ACL_ERROR_BAD_ALLOC,
+          {"EE1002", "No host memory", fmt::format("{}: the host has no memory left", function), {}, {}});
     }
     const bool config = dynamic_cast<const ConfigError*>(error) != nullptr;
     return fail(config ? ACL_ERROR_RT_DEV_SETUP_ERROR : ACL_ERROR_INTERNAL_ERROR,
-                {config ? "EE1001" : "EE9999", "Error",
-                 fmt::format("{}: {}", function, error == nullptr ? "unknown exception" : error->what()), {}, {}});
+                {config ? "EE1001" : "EE9999",
+                 "Error",
+                 fmt::format("{}: {}", function, error == nullptr ? "unknown exception" : error->what()),
+                 {},
+                 {}});
   } catch (...) {
     return ACL_ERROR_INTERNAL_ERROR;
   }

@@ -1,4 +1,5 @@
-// What the acl API remembers beside the session: contexts, who owns which stream and event, pinned host memory.
+// What the acl API remembers beside the session: contexts, who owns which stream and event, pinned host
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -40,15 +41,15 @@ struct HostBlock {
 struct AclState {
   std::mutex mutex;
   std::uint64_t initCount = 0;
-  bool everOpened = false;
+  bool finalized = false;  // by aclFinalize: only aclInit opens a machine again
   std::string configText;
   std::uint64_t epoch = 1;  // grows when the machine is closed: what threads remember is then stale
   HandleTable<AclContext> contexts{HandleKind::Context};
-  std::map<int, std::uint64_t> defaultContexts;  // by device
-  std::map<int, int> deviceCount;                // SetDevice without ResetDevice
+  std::map<int, std::uint64_t> defaultContexts;         // by device
+  std::map<int, int> deviceCount;                       // SetDevice without ResetDevice
   std::unordered_map<StreamId, std::uint64_t> streams;  // to its context
   std::unordered_map<EventId, AclEvent> events;
-  std::map<int, std::set<void*>> allocations;    // by device
+  std::map<int, std::set<void*>> allocations;  // by device
   std::map<std::uintptr_t, std::shared_ptr<HostBlock>> pinned;
   std::map<int, std::int64_t> parameters;
 
@@ -68,7 +69,7 @@ std::shared_ptr<AclContext> liveContext(AclState& state, std::uint64_t id);
 int noContext(std::string_view function);
 int nullArgument(std::string_view function, std::string_view parameter);  // 100000
 int badArgument(int code, std::string_view function, std::string message, std::string solution = {});
-int badHandle(std::string_view function, std::string_view what);          // 107017
+int badHandle(std::string_view function, std::string_view what);  // 107017
 // For calls that need a device: the context's; -1 with `code` set when there is none.
 int deviceOf(Call& call, std::string_view function);
 

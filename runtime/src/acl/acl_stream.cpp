@@ -10,8 +10,8 @@ using namespace vatlas::runtime;
 
 namespace {
 
-constexpr std::size_t kMaxStreams = 1984;   // a device
-constexpr std::size_t kMaxEvents = 65536;   // a device
+constexpr std::size_t kMaxStreams = 1984;  // a device
+constexpr std::size_t kMaxEvents = 65536;  // a device
 
 int createStream(const char* function, aclrtStream* stream) {
   return guarded(function, [&] {
@@ -26,7 +26,8 @@ int createStream(const char* function, aclrtStream* stream) {
       return call.session->streamDevice(entry.first) == device;
     });
     if (static_cast<std::size_t>(count) >= kMaxStreams) {
-      return badArgument(ACL_ERROR_RT_NO_STREAM_RESOURCE, function, fmt::format("device {} has {} streams, the most it can have", device, count));
+      return badArgument(ACL_ERROR_RT_NO_STREAM_RESOURCE, function,
+                         fmt::format("device {} has {} streams, the most it can have", device, count));
     }
     const StreamId id = call.session->createStream(device);
     state.streams[id] = context;
@@ -68,7 +69,8 @@ int createEvent(const char* function, aclrtEvent* event, uint32_t flag) {
     constexpr uint32_t kKnown = ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE |
                                 ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC;
     if (flag == 0 || (flag & ~kKnown) != 0) {
-      return badArgument(ACL_ERROR_INVALID_PARAM, function, fmt::format("flag {:#x} is none of the event flags", flag));
+      return badArgument(ACL_ERROR_INVALID_PARAM, function,
+                         fmt::format("flag {:#x} is none of the event flags", flag));
     }
     Call call = enterCall();
     const int device = deviceOf(call, function);
@@ -117,7 +119,8 @@ int queryEvent(const char* function, aclrtEvent event, bool& recorded, bool& don
     if (const int code = checkEvent(function, event, info); code != ACL_SUCCESS) return code;
     const Call call = enterCall();
     if (call.code != 0) return call.code;
-    return call.session->queryEvent(*call.thread, idOf(event), recorded, done) ? ACL_SUCCESS : badHandle(function, "event");
+    return call.session->queryEvent(*call.thread, idOf(event), recorded, done) ? ACL_SUCCESS
+                                                                               : badHandle(function, "event");
   });
 }
 
@@ -129,26 +132,40 @@ int timeOf(const char* function, aclrtEvent event, SimTime& time) {
   bool done = false;
   if (const int code = queryEvent(function, event, recorded, done); code != ACL_SUCCESS) return code;
   if (!recorded || (info.flags & ACL_EVENT_TIME_LINE) == 0) {
-    return badArgument(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, function,
-                       recorded ? "the event was created without ACL_EVENT_TIME_LINE" : "the event has not been recorded");
+    return badArgument(
+        ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, function,
+        recorded ? "the event was created without ACL_EVENT_TIME_LINE" : "the event has not been recorded");
   }
   const std::optional<SimTime> at = Session::currentOrNull()->eventTime(idOf(event));
-  if (!done || !at) return badArgument(ACL_ERROR_RT_EVENT_NOT_COMPLETE, function, "the event is not complete", "synchronize with it first");
+  if (!done || !at)
+    return badArgument(ACL_ERROR_RT_EVENT_NOT_COMPLETE, function, "the event is not complete",
+                       "synchronize with it first");
   time = *at;
   return ACL_SUCCESS;
 }
 
 }  // namespace
 
-aclError aclrtCreateStream(aclrtStream* stream) { return createStream("aclrtCreateStream", stream); }
+aclError aclrtCreateStream(aclrtStream* stream) {
+  return createStream("aclrtCreateStream", stream);
+}
 aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
-  if (priority > 7) return badArgument(ACL_ERROR_RT_PARAM_INVALID, "aclrtCreateStreamWithConfig", fmt::format("priority is {}; allowed: 0 to 7", priority));
-  constexpr uint32_t kKnown = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC | ACL_STREAM_PERSISTENT | ACL_STREAM_HUGE | ACL_STREAM_CPU_SCHEDULE;
-  if ((flag & ~kKnown) != 0) return badArgument(ACL_ERROR_RT_PARAM_INVALID, "aclrtCreateStreamWithConfig", fmt::format("flag {:#x} is none of the stream flags", flag));
+  if (priority > 7)
+    return badArgument(ACL_ERROR_RT_PARAM_INVALID, "aclrtCreateStreamWithConfig",
+                       fmt::format("priority is {}; allowed: 0 to 7", priority));
+  constexpr uint32_t kKnown = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC | ACL_STREAM_PERSISTENT |
+                              ACL_STREAM_HUGE | ACL_STREAM_CPU_SCHEDULE;
+  if ((flag & ~kKnown) != 0)
+    return badArgument(ACL_ERROR_RT_PARAM_INVALID, "aclrtCreateStreamWithConfig",
+                       fmt::format("flag {:#x} is none of the stream flags", flag));
   return createStream("aclrtCreateStreamWithConfig", stream);
 }
-aclError aclrtDestroyStream(aclrtStream stream) { return destroyStream("aclrtDestroyStream", stream, true); }
-aclError aclrtDestroyStreamForce(aclrtStream stream) { return destroyStream("aclrtDestroyStreamForce", stream, false); }
+aclError aclrtDestroyStream(aclrtStream stream) {
+  return destroyStream("aclrtDestroyStream", stream, true);
+}
+aclError aclrtDestroyStreamForce(aclrtStream stream) {
+  return destroyStream("aclrtDestroyStreamForce", stream, false);
+}
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
   return synchronize("aclrtSynchronizeStream", stream, vatlas::sim::kNever);
@@ -169,7 +186,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
     const StreamRef ref = resolveStream(call, stream);
     if (ref.code != 0) return ref.code;
     bool done = false;
-    if (!call.session->queryStream(*call.thread, ref.id, done)) return badHandle("aclrtStreamQuery", "stream");
+    if (!call.session->queryStream(*call.thread, ref.id, done))
+      return badHandle("aclrtStreamQuery", "stream");
     *status = done ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
     return ACL_SUCCESS;
   });
@@ -201,16 +219,22 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
     const StreamRef ref = resolveStream(call, stream);
     if (ref.code != 0) return ref.code;
     if (mode == ACL_CONTINUE_ON_FAILURE) return ACL_SUCCESS;
-    return badArgument(mode == ACL_STOP_ON_FAILURE ? ACL_ERROR_RT_FEATURE_NOT_SUPPORT : ACL_ERROR_RT_PARAM_INVALID,
-                       "aclrtSetStreamFailureMode", "only ACL_CONTINUE_ON_FAILURE is modelled yet");
+    return badArgument(
+        mode == ACL_STOP_ON_FAILURE ? ACL_ERROR_RT_FEATURE_NOT_SUPPORT : ACL_ERROR_RT_PARAM_INVALID,
+        "aclrtSetStreamFailureMode", "only ACL_CONTINUE_ON_FAILURE is modelled yet");
   });
 }
 
 aclError aclrtCreateEvent(aclrtEvent* event) {
-  return createEvent("aclrtCreateEvent", event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE | ACL_EVENT_CAPTURE_STREAM_PROGRESS);
+  return createEvent("aclrtCreateEvent", event,
+                     ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE | ACL_EVENT_CAPTURE_STREAM_PROGRESS);
 }
-aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) { return createEvent("aclrtCreateEventWithFlag", event, flag); }
-aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) { return createEvent("aclrtCreateEventExWithFlag", event, flag); }
+aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
+  return createEvent("aclrtCreateEventWithFlag", event, flag);
+}
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
+  return createEvent("aclrtCreateEventExWithFlag", event, flag);
+}
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
   return guarded("aclrtDestroyEvent", [&] {
@@ -249,7 +273,8 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
   if (status == nullptr) return nullArgument("aclrtQueryEventStatus", "status");
   bool recorded = false;
   bool done = false;
-  if (const int code = queryEvent("aclrtQueryEventStatus", event, recorded, done); code != ACL_SUCCESS) return code;
+  if (const int code = queryEvent("aclrtQueryEventStatus", event, recorded, done); code != ACL_SUCCESS)
+    return code;
   *status = done ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
@@ -269,7 +294,9 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
     return code == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT ? ACL_ERROR_RT_EVENT_SYNC_TIMEOUT : code;
   });
 }
-aclError aclrtSynchronizeEvent(aclrtEvent event) { return aclrtSynchronizeEventWithTimeout(event, -1); }
+aclError aclrtSynchronizeEvent(aclrtEvent event) {
+  return aclrtSynchronizeEventWithTimeout(event, -1);
+}
 
 aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
   return guarded("aclrtEventElapsedTime", [&] {
@@ -278,7 +305,9 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
     SimTime end = 0;
     if (const int code = timeOf("aclrtEventElapsedTime", startEvent, start); code != ACL_SUCCESS) return code;
     if (const int code = timeOf("aclrtEventElapsedTime", endEvent, end); code != ACL_SUCCESS) return code;
-    if (end < start) return badArgument(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "aclrtEventElapsedTime", "the end event lies before the start event");
+    if (end < start)
+      return badArgument(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "aclrtEventElapsedTime",
+                         "the end event lies before the start event");
     *ms = static_cast<float>(static_cast<double>(end - start) * 1e-9);
     return ACL_SUCCESS;
   });

@@ -15,15 +15,24 @@ using namespace vatlas::runtime;
 namespace {
 
 nlohmann::ordered_json kernelJson(const KernelRecord& record) {
-  static constexpr std::array<const char*, vatlas::sim::kPipeCount> kPipes = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
+  static constexpr std::array<const char*, vatlas::sim::kPipeCount> kPipes = {"S",    "V",    "M",  "MTE1",
+                                                                              "MTE2", "MTE3", "FIX"};
   nlohmann::ordered_json pipes;
   for (std::size_t i = 0; i < kPipes.size(); ++i) pipes[kPipes[i]] = record.stats.busy[i];
-  return {{"device", record.device}, {"kernel", record.kernel}, {"signature", record.signature},
-          {"communicator", record.gang}, {"start_ps", record.start}, {"end_ps", record.end},
-          {"cores", record.stats.coresUsed}, {"pipe_busy_ps", pipes}, {"peer_wait_ps", record.stats.peerWait},
+  return {{"device", record.device},
+          {"kernel", record.kernel},
+          {"signature", record.signature},
+          {"communicator", record.gang},
+          {"start_ps", record.start},
+          {"end_ps", record.end},
+          {"cores", record.stats.coresUsed},
+          {"pipe_busy_ps", pipes},
+          {"peer_wait_ps", record.stats.peerWait},
           {"longest_peer_wait_ps", record.stats.longestPeerWait},
-          {"local_load_bytes", record.stats.localLoadBytes}, {"local_store_bytes", record.stats.localStoreBytes},
-          {"remote_load_bytes", record.stats.remoteLoadBytes}, {"remote_store_bytes", record.stats.remoteStoreBytes}};
+          {"local_load_bytes", record.stats.localLoadBytes},
+          {"local_store_bytes", record.stats.localStoreBytes},
+          {"remote_load_bytes", record.stats.remoteLoadBytes},
+          {"remote_store_bytes", record.stats.remoteStoreBytes}};
 }
 
 nlohmann::ordered_json resourceJson(const vatlas::sim::ResourceReport& r) {
@@ -44,7 +53,8 @@ nlohmann::ordered_json resourceJson(const vatlas::sim::ResourceReport& r) {
 int vatlasUseCluster(const char* nameOrPath) {
   return guarded("vatlasUseCluster", [&] {
     if (Session::currentOrNull()) {
-      return badArgument(ACL_ERROR_FAILURE, "vatlasUseCluster", "a machine is open", "call aclFinalize first");
+      return badArgument(ACL_ERROR_FAILURE, "vatlasUseCluster", "a machine is open",
+                         "call aclFinalize first");
     }
     if (nameOrPath != nullptr && *nameOrPath != '\0') (void)findCluster(nameOrPath);
     Session::useCluster(nameOrPath == nullptr ? "" : nameOrPath);
@@ -69,7 +79,9 @@ int vatlasStopTrace(void) {
   });
 }
 
-void vatlasInterrupt(void) { Session::interruptCurrent(); }
+void vatlasInterrupt(void) {
+  Session::interruptCurrent();
+}
 
 const char* vatlasReportJson(void) {
   static thread_local std::string text;
@@ -80,7 +92,8 @@ const char* vatlasReportJson(void) {
     json["cluster"] = session->cluster().name;
     json["order_uncertain"] = session->orderUncertain();
     json["kernels"] = nlohmann::ordered_json::array();
-    for (const KernelRecord& record : session->takeKernelRecords()) json["kernels"].push_back(kernelJson(record));
+    for (const KernelRecord& record : session->takeKernelRecords())
+      json["kernels"].push_back(kernelJson(record));
     json["resources"] = nlohmann::ordered_json::array();
     for (const auto& resource : session->resources()) json["resources"].push_back(resourceJson(resource));
     text = json.dump();
@@ -99,4 +112,6 @@ int vatlasResetReport(void) {
   });
 }
 
-const char* vatlasVersion(void) { return VATLAS_VERSION; }
+const char* vatlasVersion(void) {
+  return VATLAS_VERSION;
+}

@@ -48,7 +48,8 @@ int problem(int code, const char* function, const char* what) {
 template <typename Body>
 int withTensor(const char* function, const aclTensor* tensor, const void* out, Body&& body) {
   return guarded(function, [&] {
-    if (tensor == nullptr || out == nullptr) return problem(ACLNN_ERR_PARAM_NULLPTR, function, "an argument is null");
+    if (tensor == nullptr || out == nullptr)
+      return problem(ACLNN_ERR_PARAM_NULLPTR, function, "an argument is null");
     const std::shared_ptr<Tensor> found = findTensor(tensor);
     if (!found) return problem(ACLNN_ERR_PARAM_INVALID, function, "the tensor was destroyed, or is none");
     body(*found);
@@ -56,7 +57,8 @@ int withTensor(const char* function, const aclTensor* tensor, const void* out, B
   });
 }
 
-int giveList(const char* function, const aclTensor* tensor, std::vector<std::int64_t> Tensor::*list, int64_t** values, uint64_t* count) {
+int giveList(const char* function, const aclTensor* tensor, std::vector<std::int64_t> Tensor::*list,
+             int64_t** values, uint64_t* count) {
   if (count == nullptr) return problem(ACLNN_ERR_PARAM_NULLPTR, function, "an argument is null");
   return withTensor(function, tensor, values, [&](const Tensor& t) {
     const std::vector<std::int64_t>& source = t.*list;
@@ -71,9 +73,9 @@ constexpr std::uint64_t kMostDims = 64;
 
 }  // namespace
 
-aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t* stride,
-                           int64_t offset, aclFormat format, const int64_t* storageDims, uint64_t storageDimsNum,
-                           void* tensorData) {
+aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
+                           const int64_t* stride, int64_t offset, aclFormat format,
+                           const int64_t* storageDims, uint64_t storageDimsNum, void* tensorData) {
   aclTensor* handle = nullptr;
   guarded("aclCreateTensor", [&] {
     if ((viewDims == nullptr && viewDimsNum > 0) || (storageDims == nullptr && storageDimsNum > 0)) {
@@ -96,7 +98,8 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
       for (std::size_t i = viewDimsNum; i-- > 0;) {
         tensor->strides[i] = step;
         if (__builtin_mul_overflow(step, std::max<std::int64_t>(tensor->view[i], 1), &step)) {
-          return problem(ACLNN_ERR_PARAM_INVALID, "aclCreateTensor", "the tensor has more than 2^63 elements");
+          return problem(ACLNN_ERR_PARAM_INVALID, "aclCreateTensor",
+                         "the tensor has more than 2^63 elements");
         }
       }
     }
@@ -144,5 +147,9 @@ aclnnStatus aclGetRawTensorAddr(const aclTensor* tensor, void** addr) {
 aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {
   return withTensor("aclSetRawTensorAddr", tensor, tensor, [&](Tensor& t) { t.data = addr; });
 }
-aclnnStatus aclnnInit(const char*) { return ACLNN_SUCCESS; }
-aclnnStatus aclnnFinalize(void) { return ACLNN_SUCCESS; }
+aclnnStatus aclnnInit(const char*) {
+  return ACLNN_SUCCESS;
+}
+aclnnStatus aclnnFinalize(void) {
+  return ACLNN_SUCCESS;
+}

@@ -12,8 +12,8 @@ struct Entry {
   CommunicatorUse use = CommunicatorUse::None;
 };
 
-// One registry a process, as names are looked up by operators that know nothing but a string. Leaked: it may be used
-// while the process exits.
+// One registry a process, as names are looked up by operators that know nothing but a string. Leaked: it may
+// be used while the process exits.
 struct Registry {
   std::mutex mutex;
   std::map<std::pair<std::string, int>, Entry> entries;

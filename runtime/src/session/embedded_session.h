@@ -1,7 +1,7 @@
 // The session that runs the simulator inside the program's process.
 //
-// One mutex guards all of it. The simulation thread takes it for bookkeeping and inside completion callbacks, never
-// while it runs the model. A host thread that waits sleeps on its own condition variable.
+// One mutex guards all of it. The simulation thread takes it for bookkeeping and inside completion callbacks,
+// never while it runs the model. A host thread that waits sleeps on its own condition variable.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,10 @@
 #include <set>
 #include <variant>
 
-#include "vatlas/runtime/handle_ids.h"
 #include "session/sim_thread.h"
 #include "session/thread_watch.h"
 #include "session/trace_writer.h"
+#include "vatlas/runtime/handle_ids.h"
 #include "vatlas/runtime/session.h"
 
 namespace vatlas::runtime {
@@ -38,7 +38,7 @@ class HostThread {
   std::condition_variable wake;
   bool released = false;
   WaitResult result = WaitResult::Done;
-  std::uint64_t switches = 0;  // at the last look
+  std::uint64_t switches = 0;                           // at the last look
   std::chrono::steady_clock::time_point asleepSince{};  // seen in one and the same sleep since then
 };
 
@@ -84,7 +84,7 @@ struct EventState {
   int device = 0;
   std::uint64_t submitted = 0;  // records
   std::uint64_t completed = 0;
-  SimTime time = 0;             // of the last completed record
+  SimTime time = 0;                                   // of the last completed record
   std::vector<std::shared_ptr<StreamState>> waiting;  // streams at a WaitCommand for it
 };
 
@@ -192,7 +192,8 @@ class EmbeddedSession final : public Session, public std::enable_shared_from_thi
   void failGang(GangCall& call, const std::string& why, SimTime at);
   bool expireGang(SimTime at);
   sim::KernelLaunch makeLaunch(const StreamState& stream, const KernelRequest& request, SimTime at) const;
-  void kernelDone(const std::shared_ptr<StreamState>& stream, const KernelRequest& request, const sim::LaunchResult& r);
+  void kernelDone(const std::shared_ptr<StreamState>& stream, const KernelRequest& request,
+                  const sim::LaunchResult& r);
   sim::Simulation::Copy makeCopy(const CopyRequest& request, int device, SimTime at) const;
 
   const sim::ClusterConfig cluster_;
@@ -204,12 +205,12 @@ class EmbeddedSession final : public Session, public std::enable_shared_from_thi
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<HostThread>> threads_;
-  std::vector<SimTime> leftClock_;   // by device: of threads that have ended
+  std::vector<SimTime> leftClock_;  // by device: of threads that have ended
   std::deque<std::pair<std::shared_ptr<StreamState>, Command>> inbox_;
   HandleTable<StreamState> streams_{HandleKind::Stream};
   HandleTable<EventState> events_{HandleKind::Event};
   std::vector<std::uint64_t> streamCount_;  // by device
-  std::vector<std::uint64_t> sequences_;  // by device
+  std::vector<std::uint64_t> sequences_;    // by device
   std::vector<Waiter> waiters_;
   std::vector<HostThread*> reachWaiters_;
   std::map<const GangGroup*, std::deque<GangCall>> gangs_;

@@ -43,8 +43,8 @@ std::string layOut(const ErrorText& text) {
   localtime_r(&now, &local);
   std::string out;
   if (text.code.ends_with("9999")) {
-    out = fmt::format("{}: Inner Error!\n{}: [PID: {}] {:%Y-%m-%d-%H:%M:%S} {}", text.code, text.code, getpid(), local,
-                      text.message);
+    out = fmt::format("{}: Inner Error!\n{}: [PID: {}] {:%Y-%m-%d-%H:%M:%S} {}", text.code, text.code,
+                      getpid(), local, text.message);
   } else {
     out = fmt::format("[PID: {}] {:%Y-%m-%d-%H:%M:%S} {}({}): {}", getpid(), local, text.title, text.code,
                       text.message);
@@ -57,7 +57,9 @@ std::string layOut(const ErrorText& text) {
 
 }  // namespace
 
-void setErrorMode(bool wholeProcess) noexcept { processLevel.store(wholeProcess); }
+void setErrorMode(bool wholeProcess) noexcept {
+  processLevel.store(wholeProcess);
+}
 
 void setError(ErrorText text) {
   if (processLevel.load()) {
@@ -95,6 +97,8 @@ int lastError(bool clear) noexcept {
   return clear ? std::exchange(own.last, 0) : own.last;
 }
 
-void noteError(int code) noexcept { mine().last = code; }
+void noteError(int code) noexcept {
+  mine().last = code;
+}
 
 }  // namespace vatlas::runtime

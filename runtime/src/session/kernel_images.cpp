@@ -36,7 +36,8 @@ std::vector<std::string> searchFolders() {
 
 std::string checkTable(const std::string& file, const VatlasImage* table) {
   if (table == nullptr) return fmt::format("{} gives no kernel table", file);
-  if (table->magic != kVatlasImageMagic) return fmt::format("{} is not a device image (magic {:#x})", file, table->magic);
+  if (table->magic != kVatlasImageMagic)
+    return fmt::format("{} is not a device image (magic {:#x})", file, table->magic);
   if (table->version != kVatlasImageVersion) {
     return fmt::format("{} has image version {}, this runtime reads version {}: compile it again", file,
                        table->version, kVatlasImageVersion);
@@ -47,9 +48,11 @@ std::string checkTable(const std::string& file, const VatlasImage* table) {
   for (std::uint32_t i = 0; i < table->kernelCount; ++i) {
     const VatlasKernelDesc& kernel = table->kernels[i];
     if (kernel.name == nullptr || kernel.entry == nullptr) {
-      return fmt::format("{}: kernel {} of its table has no {}", file, i, kernel.name == nullptr ? "name" : "code");
+      return fmt::format("{}: kernel {} of its table has no {}", file, i,
+                         kernel.name == nullptr ? "name" : "code");
     }
-    if (kernel.type > 2) return fmt::format("{}: kernel {} has the unknown type {}", file, kernel.name, kernel.type);
+    if (kernel.type > 2)
+      return fmt::format("{}: kernel {} has the unknown type {}", file, kernel.name, kernel.type);
   }
   return {};
 }
@@ -88,7 +91,8 @@ LoadedImage loadImage(const std::string& name) {
   return {nullptr, fmt::format("there is no device image {}.so in {}", name, looked)};
 }
 
-// Images stay loaded: kernels of a closed session may still be on the way out. Leaked, as it may be used at exit.
+// Images stay loaded: kernels of a closed session may still be on the way out. Leaked, as it may be used at
+// exit.
 struct ImageCache {
   std::mutex mutex;
   std::map<std::string, LoadedImage, std::less<>> images;

@@ -34,8 +34,8 @@ long environmentNumber(const char* name, long otherwise, long least, long most) 
   errno = 0;
   const long value = std::strtol(text, &end, 10);
   if (errno != 0 || *end != '\0' || value < least || value > most) {
-    throw std::runtime_error(fmt::format("environment variable {} is \"{}\"; allowed: a whole number from {} to {}", name,
-                                         text, least, most));
+    throw std::runtime_error(fmt::format(
+        "environment variable {} is \"{}\"; allowed: a whole number from {} to {}", name, text, least, most));
   }
   return value;
 }
@@ -114,7 +114,9 @@ void Session::useCluster(const std::string& nameOrPath) {
 }
 
 EmbeddedSession::EmbeddedSession(sim::ClusterConfig cluster)
-    : cluster_(std::move(cluster)), simThread_(SimThread::instance()), lastCall_(std::chrono::steady_clock::now()) {
+    : cluster_(std::move(cluster)),
+      simThread_(SimThread::instance()),
+      lastCall_(std::chrono::steady_clock::now()) {
   peerGrace_ = std::chrono::milliseconds(environmentNumber("VATLAS_PEER_GRACE_MS", 3000, 1, 86'400'000));
   chaos_ = static_cast<std::uint64_t>(environmentNumber("VATLAS_CHAOS", 0, 0, 1'000'000'000));
   const auto devices = static_cast<std::size_t>(cluster_.ranks);

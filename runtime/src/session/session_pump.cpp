@@ -49,7 +49,9 @@ void EmbeddedSession::takeInbox() {
 }
 
 // Something waits for a rank, or for memory, that may still come.
-bool EmbeddedSession::incomplete() const { return !gangs_.empty() || simulation_->stalled(); }
+bool EmbeddedSession::incomplete() const {
+  return !gangs_.empty() || simulation_->stalled();
+}
 
 // One step; false when there is nothing to do until somebody calls.
 bool EmbeddedSession::pumpOnce(Lock& lock) {
@@ -136,8 +138,8 @@ void EmbeddedSession::settleReached(SimTime next) {
   }
 }
 
-// Looks at the threads that keep others waiting. One that sleeps outside our calls is left aside; one that is gone
-// without our having been told is forgotten.
+// Looks at the threads that keep others waiting. One that sleeps outside our calls is left aside; one that is
+// gone without our having been told is forgotten.
 void EmbeddedSession::watchThreads() {
   if (waiters_.empty() && reachWaiters_.empty()) return;
   bool changed = false;

@@ -82,7 +82,8 @@ sim::Simulation::Copy EmbeddedSession::makeCopy(const CopyRequest& request, int 
   return copy;
 }
 
-void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const CopyCommand& command, SimTime at) {
+void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const CopyCommand& command,
+                            SimTime at) {
   sim::Simulation::Copy copy = makeCopy(command.request, stream->device, at);
   copy.order = {stream->device, stream->number, stream->completed};
   simulation_->copy(copy, [this, stream](SimTime end) {
@@ -94,12 +95,14 @@ void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const Co
   });
 }
 
-void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const CallbackCommand& command, SimTime at) {
+void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const CallbackCommand& command,
+                            SimTime at) {
   if (command.action) command.action(at);
   complete(stream, at);
 }
 
-void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const RecordCommand& command, SimTime at) {
+void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const RecordCommand& command,
+                            SimTime at) {
   EventState& event = *command.event;
   if (command.record > event.completed) {
     event.completed = command.record;
@@ -109,12 +112,14 @@ void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const Re
   for (const std::shared_ptr<StreamState>& waiting : std::exchange(event.waiting, {})) advance(waiting);
 }
 
-void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const WaitCommand& command, SimTime at) {
+void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, const WaitCommand& command,
+                            SimTime at) {
   const SimTime recorded = command.record == 0 ? at : command.event->time;
   complete(stream, std::max(at, recorded) + cluster_.product.host.event);
 }
 
-sim::KernelLaunch EmbeddedSession::makeLaunch(const StreamState& stream, const KernelRequest& request, SimTime at) const {
+sim::KernelLaunch EmbeddedSession::makeLaunch(const StreamState& stream, const KernelRequest& request,
+                                              SimTime at) const {
   sim::KernelLaunch launch;
   launch.device = stream.device;
   launch.order = {stream.device, stream.number, stream.completed};
@@ -136,14 +141,16 @@ void EmbeddedSession::begin(const std::shared_ptr<StreamState>& stream, KernelCo
   std::vector<sim::KernelLaunch> parts;
   parts.push_back(makeLaunch(*stream, command.request, at));
   const auto request = std::make_shared<KernelRequest>(std::move(command.request));
-  simulation_->launch(std::move(parts), [this, stream, request](std::size_t, const sim::LaunchResult& result) {
-    const Lock lock(mutex_);
-    kernelDone(stream, *request, result);
-  });
+  simulation_->launch(std::move(parts),
+                      [this, stream, request](std::size_t, const sim::LaunchResult& result) {
+                        const Lock lock(mutex_);
+                        kernelDone(stream, *request, result);
+                      });
 }
 
 // The n-th kernel of a communicator on one rank belongs to the n-th on the others.
-void EmbeddedSession::joinGang(const std::shared_ptr<StreamState>& stream, KernelRequest request, SimTime at) {
+void EmbeddedSession::joinGang(const std::shared_ptr<StreamState>& stream, KernelRequest request,
+                               SimTime at) {
   std::deque<GangCall>& calls = gangs_[request.gang.get()];
   const auto rank = static_cast<std::size_t>(request.gangRank);
   auto call = std::find_if(calls.begin(), calls.end(), [&](const GangCall& c) { return !c.arrivals[rank]; });
@@ -168,8 +175,10 @@ void EmbeddedSession::launchGang(GangCall& call) {
   for (std::size_t rank = 1; rank < call.arrivals.size(); ++rank) {
     const std::string& other = call.arrivals[rank]->request.signature;
     if (other == first) continue;
-    failGang(call, fmt::format("the ranks of communicator {} disagree: rank 0 called {}, rank {} called {}",
-                               call.group->name, first, rank, other), latest);
+    failGang(call,
+             fmt::format("the ranks of communicator {} disagree: rank 0 called {}, rank {} called {}",
+                         call.group->name, first, rank, other),
+             latest);
     return;
   }
   std::vector<sim::KernelLaunch> parts;

@@ -10,7 +10,9 @@
 namespace vatlas::runtime {
 namespace {
 
-int currentTid() { return static_cast<int>(syscall(SYS_gettid)); }
+int currentTid() {
+  return static_cast<int>(syscall(SYS_gettid));
+}
 
 // A thread's place in the session; leaves it when the thread ends.
 struct ThreadPlace {
@@ -62,8 +64,8 @@ void EmbeddedSession::leave(HostThread& thread) {
   postPump();
 }
 
-// A thread that begins to use a device goes on from where others have left it: those that have ended, and those that
-// hold it now without being at work.
+// A thread that begins to use a device goes on from where others have left it: those that have ended, and
+// those that hold it now without being at work.
 void EmbeddedSession::bindDevice(HostThread& thread, int device) {
   const Lock lock(mutex_);
   returnFromAside(thread);
@@ -97,14 +99,16 @@ void EmbeddedSession::spend(HostThread& thread, SimTime cost) {
   thread.clock += std::max<SimTime>(cost, 1);
 }
 
-// The thread had been left aside while it slept elsewhere: what it does now counts from where the simulation has come.
+// The thread had been left aside while it slept elsewhere: what it does now counts from where the simulation
+// has come.
 void EmbeddedSession::returnFromAside(HostThread& thread) {
   if (thread.state != ThreadState::Aside) return;
   thread.state = ThreadState::Active;
   if (thread.clock >= reached_) return;
   thread.clock = reached_;
   const bool alone = std::none_of(threads_.begin(), threads_.end(), [&](const auto& other) {
-    return other.get() != &thread && (other->state == ThreadState::Active || other->state == ThreadState::Blocked);
+    return other.get() != &thread &&
+           (other->state == ThreadState::Active || other->state == ThreadState::Blocked);
   });
   if (!alone) uncertain_ = true;
 }
@@ -201,7 +205,8 @@ bool EmbeddedSession::submitCopy(HostThread& thread, StreamId stream, const Copy
   return submit(thread, stream, CopyCommand{request}, 0);
 }
 
-bool EmbeddedSession::submitCallback(HostThread& thread, StreamId stream, std::function<void(SimTime)> action) {
+bool EmbeddedSession::submitCallback(HostThread& thread, StreamId stream,
+                                     std::function<void(SimTime)> action) {
   return submit(thread, stream, CallbackCommand{std::move(action)}, 0);
 }
 
@@ -261,7 +266,8 @@ WaitResult EmbeddedSession::synchronizeDevice(HostThread& thread, int device, Si
     return true;
   };
   const WaitResult result = await(lock, thread, std::move(waiter));
-  const bool failed = std::any_of(targets.begin(), targets.end(), [](const auto& t) { return t.first->error.has_value(); });
+  const bool failed =
+      std::any_of(targets.begin(), targets.end(), [](const auto& t) { return t.first->error.has_value(); });
   return result == WaitResult::Done && failed ? WaitResult::Failed : result;
 }
 

@@ -63,7 +63,9 @@ SimThread& SimThread::instance() {
   return *made;
 }
 
-SimThread* SimThread::currentOrNull() noexcept { return instancePointer.load(std::memory_order_acquire); }
+SimThread* SimThread::currentOrNull() noexcept {
+  return instancePointer.load(std::memory_order_acquire);
+}
 
 void SimThread::forgetAfterFork() noexcept {
   instancePointer.store(nullptr, std::memory_order_release);
@@ -95,7 +97,9 @@ SimThread::SimThread() : state_(new State) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void SimThread::post(std::function<void()> task) { asio::post(state_->context, std::move(task)); }
+void SimThread::post(std::function<void()> task) {
+  asio::post(state_->context, std::move(task));
+}
 
 void SimThread::runAndWait(const std::function<void()>& task) {
   if (isCurrent()) {
@@ -113,9 +117,13 @@ void SimThread::runAndWait(const std::function<void()>& task) {
   state_->changed.wait(lock, [&] { return done || state_->ended; });
 }
 
-bool SimThread::isCurrent() const noexcept { return state_->id.load() == std::this_thread::get_id(); }
+bool SimThread::isCurrent() const noexcept {
+  return state_->id.load() == std::this_thread::get_id();
+}
 
-int SimThread::tid() const noexcept { return state_->tid.load(); }
+int SimThread::tid() const noexcept {
+  return state_->tid.load();
+}
 
 void SimThread::setSignalReceiver(std::function<void()> receiver) {
   runAndWait([&] { state_->receiver = std::move(receiver); });
@@ -124,7 +132,8 @@ void SimThread::setSignalReceiver(std::function<void()> receiver) {
 void SimThread::signalFromHandler() noexcept {
   const int fd = wakeupFd.load();
   const std::uint64_t one = 1;
-  if (fd >= 0) [[maybe_unused]] const auto written = write(fd, &one, sizeof one);
+  if (fd >= 0) [[maybe_unused]]
+    const auto written = write(fd, &one, sizeof one);
 }
 
 void SimThread::stop(const std::function<void()>& last, std::chrono::milliseconds patience) {
@@ -159,6 +168,8 @@ void SimThread::Timer::arm(std::chrono::nanoseconds delay, std::function<void()>
   });
 }
 
-void SimThread::Timer::cancel() { state_->timer.cancel(); }
+void SimThread::Timer::cancel() {
+  state_->timer.cancel();
+}
 
 }  // namespace vatlas::runtime

@@ -1,5 +1,5 @@
-// The one thread that runs simulations: it owns an io_context and, because the SystemC kernel belongs to the thread
-// that started it, it outlives the sessions. It ends when the process exits.
+// The one thread that runs simulations: it owns an io_context and, because the SystemC kernel belongs to the
+// thread that started it, it outlives the sessions. It ends when the process exits.
 #pragma once
 
 #include <chrono>

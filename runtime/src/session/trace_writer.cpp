@@ -12,7 +12,9 @@ namespace {
 constexpr std::uint64_t kPipeTracks = 1'000'000;
 
 // Microseconds with all picoseconds, as the format wants decimal numbers.
-std::string microseconds(sim::SimTime t) { return fmt::format("{}.{:06}", t / 1'000'000, t % 1'000'000); }
+std::string microseconds(sim::SimTime t) {
+  return fmt::format("{}.{:06}", t / 1'000'000, t % 1'000'000);
+}
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -30,7 +32,8 @@ std::string quoted(std::string_view text) {
 }
 
 std::string_view pipeName(sim::Pipe pipe) {
-  static constexpr std::array<std::string_view, sim::kPipeCount> kNames = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
+  static constexpr std::array<std::string_view, sim::kPipeCount> kNames = {"S",    "V",    "M",  "MTE1",
+                                                                           "MTE2", "MTE3", "FIX"};
   return kNames[static_cast<std::size_t>(pipe)];
 }
 
@@ -44,9 +47,14 @@ std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& path, int core
   writer->path_ = path;
   writer->offset_ = 2;
   for (int card = 0; card < cards; ++card) {
-    writer->write(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"rank {}"}}}})", card, card), -1, card, 0);
+    writer->write(
+        fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"rank {}"}}}})", card, card),
+        -1, card, 0);
   }
-  writer->write(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"links and memories"}}}})", cards), -1, cards, 0);
+  writer->write(
+      fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"links and memories"}}}})",
+                  cards),
+      -1, cards, 0);
   return writer;
 }
 
@@ -69,7 +77,8 @@ void TraceWriter::putInOrder() {
   for (std::size_t i = 0; good && i < entries_.size(); ++i) {
     event.resize(entries_[i].length);
     good = std::fseek(from, static_cast<long>(entries_[i].offset), SEEK_SET) == 0 &&
-           std::fread(event.data(), 1, event.size(), from) == event.size() && (i == 0 || std::fputs(",\n", to) >= 0) &&
+           std::fread(event.data(), 1, event.size(), from) == event.size() &&
+           (i == 0 || std::fputs(",\n", to) >= 0) &&
            std::fwrite(event.data(), 1, event.size(), to) == event.size();
   }
   good = good && std::fputs("\n]\n", to) >= 0;
@@ -86,12 +95,18 @@ void TraceWriter::write(const std::string& event, sim::SimTime at, int process, 
   offset_ += event.size();
 }
 
-bool TraceWriter::wantsCore(int, int core) const { return cores_ < 0 || core < cores_; }
+bool TraceWriter::wantsCore(int, int core) const {
+  return cores_ < 0 || core < cores_;
+}
 
 void TraceWriter::nameTrack(int process, std::uint64_t track, const std::string& name) {
   if (!named_.insert({process, track}).second) return;
-  write(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", process, track, name), -1, process, track);
-  write(fmt::format(R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", process, track, track), -1, process, track);
+  write(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", process,
+                    track, name),
+        -1, process, track);
+  write(fmt::format(R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})",
+                    process, track, track),
+        -1, process, track);
 }
 
 void TraceWriter::span(const sim::TraceSpan& span) {
@@ -105,8 +120,10 @@ void TraceWriter::span(const sim::TraceSpan& span) {
   std::string args;
   if (span.bytes != 0) args += fmt::format(R"("bytes":{})", span.bytes);
   if (span.peer >= 0) args += fmt::format(R"({}"card":{})", args.empty() ? "" : ",", span.peer);
-  write(fmt::format(R"({{"ph":"X","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})", quoted(span.name),
-                    span.card, track, microseconds(span.start), microseconds(span.end - span.start), args), span.start, span.card, track);
+  write(fmt::format(R"({{"ph":"X","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
+                    quoted(span.name), span.card, track, microseconds(span.start),
+                    microseconds(span.end - span.start), args),
+        span.start, span.card, track);
 }
 
 void TraceWriter::counter(int resource, std::string_view name, sim::SimTime at, double bytesPerSecond) {
@@ -114,7 +131,8 @@ void TraceWriter::counter(int resource, std::string_view name, sim::SimTime at, 
   if (!fresh && known->second == bytesPerSecond) return;
   known->second = bytesPerSecond;
   write(fmt::format(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{"GB/s":{:.3f}}}}})", quoted(name),
-                    cards_, microseconds(at), bytesPerSecond / 1e9), at, cards_, static_cast<std::uint64_t>(resource));
+                    cards_, microseconds(at), bytesPerSecond / 1e9),
+        at, cards_, static_cast<std::uint64_t>(resource));
 }
 
 }  // namespace vatlas::runtime

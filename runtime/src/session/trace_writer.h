@@ -1,6 +1,7 @@
-// Writes what the model tells as a Chrome trace (JSON array of events), which Perfetto opens. Streamed, so that the
-// file is of use after a crash; no wall time, process or thread ids of the host. At the end the events are put into the
-// order of (time, process, track): the model tells what different cards do in an order that may depend on the host.
+// Writes what the model tells as a Chrome trace (JSON array of events), which Perfetto opens. Streamed, so
+// that the file is of use after a crash; no wall time, process or thread ids of the host. At the end the
+// events are put into the order of (time, process, track): the model tells what different cards do in an
+// order that may depend on the host.
 #pragma once
 
 #include <cstdio>
@@ -16,7 +17,8 @@ namespace vatlas::runtime {
 
 class TraceWriter final : public sim::TraceSink {
  public:
-  // cores: AIV cores a card with all their pipes; -1: all. Null with errno set when the file cannot be opened.
+  // cores: AIV cores a card with all their pipes; -1: all. Null with errno set when the file cannot be
+  // opened.
   static std::unique_ptr<TraceWriter> open(const std::string& path, int cores, int cards);
   ~TraceWriter() override;
 

@@ -39,8 +39,12 @@ int depth(int n) {
   return n < 0 ? 0 : depth(n + 1) + room[0];
 }
 
-void throwSomething() { throw std::runtime_error("through noexcept"); }
-void throughNoexcept() noexcept { throwSomething(); }
+void throwSomething() {
+  throw std::runtime_error("through noexcept");
+}
+void throughNoexcept() noexcept {
+  throwSomething();
+}
 
 void divideBy(volatile int* zero) {
   volatile int one = 1;
@@ -49,25 +53,55 @@ void divideBy(volatile int* zero) {
 }
 
 // The undefined-behaviour sanitizer would report these before they trap.
-__attribute__((no_sanitize("undefined", "address", "thread"), noinline)) void trap(int what, const Args& args) {
+__attribute__((no_sanitize("undefined", "address", "thread"), noinline)) void trap(int what,
+                                                                                   const Args& args) {
   volatile int zero = 0;
   switch (what) {
-    case 0: *static_cast<volatile int*>(nullptr) = 1; break;
-    case 1: *reinterpret_cast<volatile int*>(0x123456789000) = 1; break;
-    case 2: divideBy(&zero); break;
-    case 3: __builtin_trap();
-    case 4: depth(0); break;
-    case 5: reinterpret_cast<void (*)()>(0x10)(); break;
-    case 6: throw std::runtime_error("of the kernel's own");
-    case 7: throw 42;
-    case 8: throughNoexcept(); break;
-    case 9: core().copyIn(core().ub() + 248 * 1024 - 16, args.memory, row(32)); break;
-    case 10: core().copyIn(core().ub(), args.memory + (1 << 20), row(32)); break;
-    case 11: core().copyOut(args.memory - 32, core().ub(), row(64)); break;
-    case 12: core().setFlag(Pipe::V, Pipe::Mte2, 8); break;
-    case 13: core().setFlag(Pipe::V, Pipe::V, 0); break;
-    case 14: core().fault(KernelFault::WindowOverrun, "window of 1 MB, 2 MB needed"); break;
-    case 15: core().scalarLoad(reinterpret_cast<void*>(0x1000), 4); break;
+    case 0:
+      *static_cast<volatile int*>(nullptr) = 1;
+      break;
+    case 1:
+      *reinterpret_cast<volatile int*>(0x123456789000) = 1;
+      break;
+    case 2:
+      divideBy(&zero);
+      break;
+    case 3:
+      __builtin_trap();
+    case 4:
+      depth(0);
+      break;
+    case 5:
+      reinterpret_cast<void (*)()>(0x10)();
+      break;
+    case 6:
+      throw std::runtime_error("of the kernel's own");
+    case 7:
+      throw 42;
+    case 8:
+      throughNoexcept();
+      break;
+    case 9:
+      core().copyIn(core().ub() + 248 * 1024 - 16, args.memory, row(32));
+      break;
+    case 10:
+      core().copyIn(core().ub(), args.memory + (1 << 20), row(32));
+      break;
+    case 11:
+      core().copyOut(args.memory - 32, core().ub(), row(64));
+      break;
+    case 12:
+      core().setFlag(Pipe::V, Pipe::Mte2, 8);
+      break;
+    case 13:
+      core().setFlag(Pipe::V, Pipe::V, 0);
+      break;
+    case 14:
+      core().fault(KernelFault::WindowOverrun, "window of 1 MB, 2 MB needed");
+      break;
+    case 15:
+      core().scalarLoad(reinterpret_cast<void*>(0x1000), 4);
+      break;
     case 16:
       for (int i = 0; i < 10; ++i) {
         try {
@@ -85,7 +119,8 @@ __attribute__((no_sanitize("undefined", "address", "thread"), noinline)) void tr
       }
     case 18:
       for (;;) asm volatile("" ::: "memory");
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -157,11 +192,14 @@ TEST_CASE("a healthy block is unwound when another faults") {
     ~Guard() { --alive; }
   };
   const Args args{allocate(s, 0, 1024), 0};
-  const sim::LaunchResult r = runOne(s, 0, +[](const void* raw) {
-    const Guard guard;
-    if (core().blockIdx() == 3) core().fault(KernelFault::ApiMisuse, "on purpose");
-    pollUntil(static_cast<const Args*>(raw)->memory, 1);
-  }, args, 4);
+  const sim::LaunchResult r = runOne(
+      s, 0,
+      +[](const void* raw) {
+        const Guard guard;
+        if (core().blockIdx() == 3) core().fault(KernelFault::ApiMisuse, "on purpose");
+        pollUntil(static_cast<const Args*>(raw)->memory, 1);
+      },
+      args, 4);
   REQUIRE(r.fault);
   REQUIRE(alive == 0);
 }
@@ -170,7 +208,8 @@ TEST_CASE("a kernel that waits for ever ends at its simulated timeout") {
   const sim::ClusterConfig cluster = smallCluster(1);
   sim::Simulation s(cluster);
   const Args args{allocate(s, 0, 1024), 0};
-  sim::KernelLaunch launch = part(0, +[](const void* raw) { pollUntil(static_cast<const Args*>(raw)->memory, 1); }, args);
+  sim::KernelLaunch launch = part(
+      0, +[](const void* raw) { pollUntil(static_cast<const Args*>(raw)->memory, 1); }, args);
   launch.timeout = 5 * sim::kMillisecond;
   const sim::LaunchResult r = runParts(s, {launch}).front();
   REQUIRE(r.fault);
@@ -181,12 +220,15 @@ TEST_CASE("a kernel that waits for ever ends at its simulated timeout") {
 
 TEST_CASE("a kernel that computes for ever in simulated time ends there, too") {
   sim::Simulation s(smallCluster(1));
-  sim::KernelLaunch launch = part(0, +[](const void*) {
-    for (;;) {
-      core().vector(sim::VectorOp::Add, 255);
-      core().pipeBarrierAll();
-    }
-  }, 0);
+  sim::KernelLaunch launch = part(
+      0,
+      +[](const void*) {
+        for (;;) {
+          core().vector(sim::VectorOp::Add, 255);
+          core().pipeBarrierAll();
+        }
+      },
+      0);
   launch.timeout = sim::kMillisecond;
   const sim::LaunchResult r = runParts(s, {launch}).front();
   REQUIRE(r.fault);
@@ -224,13 +266,16 @@ TEST_CASE("a stop flag ends run() early, and cancelAll ends the launch") {
   s.setStopFlag(&stop);
   std::vector<sim::LaunchResult> results;
   std::vector<sim::KernelLaunch> parts;
-  parts.push_back(part(0, +[](const void*) {
-    for (int i = 0;; ++i) {
-      core().vector(sim::VectorOp::Add, 255);
-      awaitPipe(Pipe::V);
-      if (i == 20'000) stop = true;
-    }
-  }, 0));
+  parts.push_back(part(
+      0,
+      +[](const void*) {
+        for (int i = 0;; ++i) {
+          core().vector(sim::VectorOp::Add, 255);
+          awaitPipe(Pipe::V);
+          if (i == 20'000) stop = true;
+        }
+      },
+      0));
   s.launch(std::move(parts), [&](std::size_t, const sim::LaunchResult& r) { results.push_back(r); });
   s.run(sim::kNever);
   REQUIRE(results.empty());
@@ -250,10 +295,13 @@ TEST_CASE("the program's own signal handlers are its own outside kernels") {
   action.sa_handler = [](int) { ++hits; };
   sigaction(SIGFPE, &action, &previous);
   sim::Simulation s(smallCluster(1));
-  const sim::LaunchResult r = runOne(s, 0, +[](const void*) {
-    volatile int zero = 0;
-    divideBy(&zero);
-  }, 0);
+  const sim::LaunchResult r = runOne(
+      s, 0,
+      +[](const void*) {
+        volatile int zero = 0;
+        divideBy(&zero);
+      },
+      0);
   REQUIRE(r.fault);
   REQUIRE(hits == 0);
   raise(SIGFPE);

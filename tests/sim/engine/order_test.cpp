@@ -1,5 +1,5 @@
-// Simulated times and bytes depend on nothing but the program: not on the order in which blocks are resumed, on how far
-// they may run ahead, on SystemC being there, or on the thread.
+// Simulated times and bytes depend on nothing but the program: not on the order in which blocks are resumed,
+// on how far they may run ahead, on SystemC being there, or on the thread.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <thread>
@@ -29,8 +29,8 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Each round: load a piece of a peer's memory chosen at random, compute, store into the own block, tell all peers, and
-// wait until all have told us.
+// Each round: load a piece of a peer's memory chosen at random, compute, store into the own block, tell all
+// peers, and wait until all have told us.
 void randomKernel(const void* raw) {
   const auto& args = *static_cast<const Args*>(raw);
   const int me = core().deviceId();
@@ -43,7 +43,9 @@ void randomKernel(const void* raw) {
       random = mix(random);
       const std::uint64_t bytes = 32 * (1 + random % 400);
       const std::uint64_t from = (random >> 20) % (kBlock - bytes) / 32 * 32;
-      core().copyIn(tile, args.data[(random >> 40) % kRanks] + static_cast<std::uint64_t>(block) * kBlock + from, row(bytes));
+      core().copyIn(tile,
+                    args.data[(random >> 40) % kRanks] + static_cast<std::uint64_t>(block) * kBlock + from,
+                    row(bytes));
       core().setFlag(Pipe::Mte2, Pipe::V, i & 3);
       core().waitFlag(Pipe::Mte2, Pipe::V, i & 3);
       core().vector(sim::VectorOp::Mul, static_cast<std::uint32_t>(1 + random % 50));

@@ -45,7 +45,8 @@ inline sim::ClusterConfig smallCluster(int ranks, int cores = 4) {
   p.systemCounterMhz = 50;
   for (int a = 0; a < ranks; ++a) {
     for (int b = a + 1; b < ranks; ++b) {
-      cluster.links.push_back({a, b, sim::LinkKind::UnifiedBus, 1, 40e9, p.port.readLatency, p.port.writeLatency});
+      cluster.links.push_back(
+          {a, b, sim::LinkKind::UnifiedBus, 1, 40e9, p.port.readLatency, p.port.writeLatency});
     }
   }
   return cluster;
@@ -58,7 +59,8 @@ inline SimTime launchHead(const sim::ClusterConfig& c) {
 
 inline std::byte* allocate(sim::Simulation& s, int card, std::uint64_t bytes) {
   void* address = nullptr;
-  if (s.memory().allocate(card, bytes, 64, true, address) != sim::MemoryStatus::Ok) throw std::runtime_error("allocate");
+  if (s.memory().allocate(card, bytes, 64, true, address) != sim::MemoryStatus::Ok)
+    throw std::runtime_error("allocate");
   return static_cast<std::byte*>(address);
 }
 
@@ -85,11 +87,14 @@ inline std::vector<sim::LaunchResult> runParts(sim::Simulation& s, std::vector<s
 }
 
 template <typename Args>
-sim::LaunchResult runOne(sim::Simulation& s, int device, void (*entry)(const void*), const Args& args, int blocks = 1) {
+sim::LaunchResult runOne(sim::Simulation& s, int device, void (*entry)(const void*), const Args& args,
+                         int blocks = 1) {
   return runParts(s, {part(device, entry, args, blocks)}).front();
 }
 
-inline sim::CorePort& core() { return sim::CorePort::current(); }
+inline sim::CorePort& core() {
+  return sim::CorePort::current();
+}
 
 // The scalar unit waits for everything `src` has done.
 inline void awaitPipe(Pipe src, int id = 0) {

@@ -24,7 +24,8 @@ void readKernel(const void* raw) {
 
 void writeKernel(const void* raw) {
   const auto& args = *static_cast<const CopyArgs*>(raw);
-  for (std::uint64_t at = 0; at < args.bytes; at += args.tile) core().copyOut(args.memory + at, core().ub(), row(args.tile));
+  for (std::uint64_t at = 0; at < args.bytes; at += args.tile)
+    core().copyOut(args.memory + at, core().ub(), row(args.tile));
   core().pipeBarrierAll();
 }
 
@@ -33,7 +34,9 @@ void vectorKernel(const void* raw) {
   for (int i = 0; i < count; ++i) core().vector(sim::VectorOp::Add, 32);
 }
 
-double seconds(SimTime t) { return static_cast<double>(t) * 1e-12; }
+double seconds(SimTime t) {
+  return static_cast<double>(t) * 1e-12;
+}
 
 double kernelSeconds(const sim::ClusterConfig& cluster, const sim::LaunchResult& r) {
   return seconds(r.end - r.start - cluster.product.launch.report - cluster.product.launch.hardwareInit -
@@ -48,7 +51,8 @@ TEST_CASE("a vector instruction takes its fixed and its per-repeat cycles") {
   const sim::LaunchResult r = runOne(s, 0, vectorKernel, count);
   REQUIRE_FALSE(r.fault);
   REQUIRE(r.start == 100 * kNanosecond);
-  const SimTime work = (2 + 100 * (8 + 32)) * kNanosecond;  // the first is issued after 2 cycles, the others meanwhile
+  const SimTime work =
+      (2 + 100 * (8 + 32)) * kNanosecond;  // the first is issued after 2 cycles, the others meanwhile
   REQUIRE(r.end - r.start == (50 + 1000 + 500) * kNanosecond + work);
   REQUIRE(r.stats.busy[static_cast<std::size_t>(Pipe::V)] == 100 * 40 * kNanosecond);
 }
@@ -59,9 +63,12 @@ TEST_CASE("short vector instructions are limited by their issue") {
   for (sim::VectorCost& cost : cluster.product.core.vector) cost = {0, 1};
   sim::Simulation s(cluster);
   const int count = 10;
-  const sim::LaunchResult r = runOne(s, 0, +[](const void*) {
-    for (int i = 0; i < 10; ++i) core().vector(sim::VectorOp::Mul, 3);
-  }, count);
+  const sim::LaunchResult r = runOne(
+      s, 0,
+      +[](const void*) {
+        for (int i = 0; i < 10; ++i) core().vector(sim::VectorOp::Mul, 3);
+      },
+      count);
   REQUIRE(r.end - r.start == (1550 + 10 * 20 + 3) * kNanosecond);
 }
 
@@ -93,7 +100,8 @@ TEST_CASE("local reads run at the core's rate, and share the memory when there a
   std::byte* memory = allocate(s, 0, bytes);
   const double alone = kernelSeconds(cluster, runOne(s, 0, readKernel, CopyArgs{memory, bytes, 64 << 10}));
   REQUIRE(alone == Approx(400e-9 + static_cast<double>(bytes) / 100e9).epsilon(0.01));
-  const double shared = kernelSeconds(cluster, runOne(s, 0, readKernel, CopyArgs{memory, bytes, 64 << 10}, 32));
+  const double shared =
+      kernelSeconds(cluster, runOne(s, 0, readKernel, CopyArgs{memory, bytes, 64 << 10}, 32));
   REQUIRE(shared == Approx(400e-9 + 32.0 * static_cast<double>(bytes) / 1000e9).epsilon(0.01));
 }
 
@@ -108,7 +116,8 @@ TEST_CASE("two transfers that share a link take twice as long each") {
   REQUIRE(kernelSeconds(cluster, two) - 1500e-9 == Approx(2 * wire).epsilon(0.02));
 }
 
-TEST_CASE("eight ranks that read all peers on a full mesh keep to latency + bytes / bandwidth on every link") {
+TEST_CASE(
+    "eight ranks that read all peers on a full mesh keep to latency + bytes / bandwidth on every link") {
   const sim::ClusterConfig cluster = smallCluster(8, 8);
   sim::Simulation s(cluster);
   const std::uint64_t bytes = 2 << 20;
@@ -119,15 +128,19 @@ TEST_CASE("eight ranks that read all peers on a full mesh keep to latency + byte
   for (int i = 0; i < 8; ++i) args.blocks[i] = allocate(s, i, bytes);
   std::vector<sim::KernelLaunch> parts;
   for (int i = 0; i < 8; ++i) {
-    parts.push_back(part(i, +[](const void* raw) {
-      const auto& a = *static_cast<const Args*>(raw);
-      if (core().blockIdx() == core().deviceId()) return;
-      readKernel(std::vector<CopyArgs>{{a.blocks[core().blockIdx()], a.bytes, 64 << 10}}.data());
-    }, args, 8));
+    parts.push_back(part(
+        i,
+        +[](const void* raw) {
+          const auto& a = *static_cast<const Args*>(raw);
+          if (core().blockIdx() == core().deviceId()) return;
+          readKernel(std::vector<CopyArgs>{{a.blocks[core().blockIdx()], a.bytes, 64 << 10}}.data());
+        },
+        args, 8));
   }
   const std::vector<sim::LaunchResult> results = runParts(s, std::move(parts));
   const double expected = 1500e-9 + static_cast<double>(bytes) / 40e9;
-  for (const sim::LaunchResult& r : results) REQUIRE(kernelSeconds(cluster, r) == Approx(expected).epsilon(0.02));
+  for (const sim::LaunchResult& r : results)
+    REQUIRE(kernelSeconds(cluster, r) == Approx(expected).epsilon(0.02));
   int links = 0;
   for (const sim::ResourceReport& report : s.resources()) {
     if (!report.isLink) continue;
@@ -156,8 +169,8 @@ TEST_CASE("DMA and vector work overlap when flags let them") {
     }
   };
   const sim::LaunchResult r = runOne(s, 0, kernel, CopyArgs{memory, 0, 0});
-  // A tile's cycle through its buffer: copy, latency, vector, so two buffers make one tile every half of that, but no
-  // faster than the DMA engine.
+  // A tile's cycle through its buffer: copy, latency, vector, so two buffers make one tile every half of
+  // that, but no faster than the DMA engine.
   const double period = std::max(640.0, (640.0 + 400.0 + 508.0) / 2);
   const double expected = (period * 15 + 640 + 400 + 508) * 1e-9;
   REQUIRE(kernelSeconds(cluster, r) == Approx(expected).epsilon(0.02));
@@ -184,12 +197,13 @@ TEST_CASE("a poll ends at the first round that starts after the write has arrive
       core().waitFlag(Pipe::V, Pipe::Mte3, 0);
       signal(args.word, 7);
     };
-    const auto results = runParts(s, {part(0, kernel, Args{word, delay}), part(1, kernel, Args{word, delay})});
+    const auto results =
+        runParts(s, {part(0, kernel, Args{word, delay}), part(1, kernel, Args{word, delay})});
     const SimTime head = (50 + 1000) * kNanosecond;
     // Writer: issue of the vector instruction 2 ns, its time, 32 bytes over a 40 GB/s link, 800 ns.
     const SimTime arrival = (2 + 8 + delay) * kNanosecond + 800 + 800 * kNanosecond;
-    // Poller: a round is the read's issue (2), 32 bytes at 100 GB/s, 400 ns latency, then the two flags and the look
-    // at the result (each call 2 ns, of which one has passed meanwhile).
+    // Poller: a round is the read's issue (2), 32 bytes at 100 GB/s, 400 ns latency, then the two flags and
+    // the look at the result (each call 2 ns, of which one has passed meanwhile).
     const SimTime first = 2 * kNanosecond;
     const SimTime decided = first + 320 + 400 * kNanosecond + 2 * kNanosecond;
     const SimTime period = decided - first;
@@ -205,13 +219,16 @@ TEST_CASE("a poll ends at the first round that starts after the write has arrive
 TEST_CASE("GetSystemCycle reads simulated time") {
   sim::Simulation s(smallCluster(1));
   auto* out = reinterpret_cast<std::int64_t*>(allocate(s, 0, 64));
-  runOne(s, 0, +[](const void* raw) {
-    std::int64_t* values = *static_cast<std::int64_t* const*>(raw);
-    values[0] = core().systemCycle();
-    core().vector(sim::VectorOp::Add, 1'000'000 - 8);  // 1 ms
-    awaitPipe(Pipe::V);
-    values[1] = core().systemCycle();
-  }, out);
+  runOne(
+      s, 0,
+      +[](const void* raw) {
+        std::int64_t* values = *static_cast<std::int64_t* const*>(raw);
+        values[0] = core().systemCycle();
+        core().vector(sim::VectorOp::Add, 1'000'000 - 8);  // 1 ms
+        awaitPipe(Pipe::V);
+        values[1] = core().systemCycle();
+      },
+      out);
   REQUIRE(out[1] - out[0] == 50'000);  // at 50 MHz
 }
 
@@ -244,7 +261,8 @@ TEST_CASE("host copies move bytes at the host link's rate") {
   std::byte* b = allocate(s, 1, host.size());
   std::vector<SimTime> ends;
   const auto note = [&](SimTime end) { ends.push_back(end); };
-  sim::Simulation::Copy copy{sim::Simulation::Copy::Kind::HostToDevice, 0, 0, a, host.data(), 0, host.size(), 0, {}};
+  sim::Simulation::Copy copy{
+      sim::Simulation::Copy::Kind::HostToDevice, 0, 0, a, host.data(), 0, host.size(), 0, {}};
   s.copy(copy, note);
   s.run(sim::kNever);
   REQUIRE(ends.size() == 1);

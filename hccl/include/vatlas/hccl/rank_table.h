@@ -18,7 +18,8 @@ struct RankTable {
   std::string identity;     // the same for tables of the same text
 };
 
-// Throws runtime::ConfigError: BadVersion, MissingKey, WrongType, OutOfRange, Duplicate, Syntax, NotFound, ...
+// Throws runtime::ConfigError: BadVersion, MissingKey, WrongType, OutOfRange, Duplicate, Syntax, NotFound,
+// ...
 RankTable readRankTable(const std::filesystem::path& path);
 
 // All that is wrong with a rank table, for `vatlas validate`; empty when it is good.

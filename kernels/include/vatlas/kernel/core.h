@@ -12,7 +12,8 @@ namespace vatlas::kernels {
 
 // Cold paths, out of line: they word the fault and end the block.
 [[noreturn]] void faultRange(sim::CorePort& core, const void* address, std::uint64_t bytes, const char* call);
-[[noreturn]] void faultAlignment(sim::CorePort& core, const void* address, std::uint32_t alignment, const char* call);
+[[noreturn]] void faultAlignment(sim::CorePort& core, const void* address, std::uint32_t alignment,
+                                 const char* call);
 [[noreturn]] void faultUbBudget(sim::CorePort& core, std::uint64_t asked, std::uint64_t used);
 [[noreturn]] void faultQueue(sim::CorePort& core, const char* call, const char* why, std::uint32_t have);
 [[noreturn]] void faultArgument(sim::CorePort& core, const char* call, const char* what, std::int64_t value,
@@ -20,7 +21,9 @@ namespace vatlas::kernels {
 [[noreturn]] void faultWindow(sim::CorePort& core, std::uint64_t needed, std::uint64_t available);
 [[noreturn]] void faultNotModelled(const char* call);
 
-inline sim::CorePort& core() { return sim::CorePort::current(); }
+inline sim::CorePort& core() {
+  return sim::CorePort::current();
+}
 
 // The range must lie in UB and start on `alignment` bytes.
 inline void checkUb(sim::CorePort& core, const void* address, std::uint64_t bytes, const char* call,
@@ -45,10 +48,10 @@ inline bool overlapsPartly(const void* a, std::uint64_t aBytes, const void* b, s
 
 template <typename T>
 struct ElemOf;
-#define VATLAS_ELEM(type, elem)                     \
-  template <>                                       \
-  struct ElemOf<type> {                             \
-    static constexpr Elem kElem = Elem::elem;       \
+#define VATLAS_ELEM(type, elem)               \
+  template <>                                 \
+  struct ElemOf<type> {                       \
+    static constexpr Elem kElem = Elem::elem; \
   }
 VATLAS_ELEM(float, F32);
 VATLAS_ELEM(half, F16);
@@ -72,6 +75,9 @@ template <typename T>
 inline constexpr Elem kElemOf = ElemOf<T>::kElem;
 
 template <std::size_t bytes>
-inline constexpr std::size_t kSizeIndex = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
+inline constexpr std::size_t kSizeIndex = bytes == 1   ? 0
+                                          : bytes == 2 ? 1
+                                          : bytes == 4 ? 2
+                                                       : 3;
 
 }  // namespace vatlas::kernels

@@ -1,5 +1,5 @@
-// DataCopy and DataCopyPad. Global memory to UB runs on MTE2, UB to global memory on MTE3, UB to UB on the vector
-// unit. Units and rounding: vendor documentation.
+// DataCopy and DataCopyPad. Global memory to UB runs on MTE2, UB to global memory on MTE3, UB to UB on the
+// vector unit. Units and rounding: vendor documentation.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace detail {
 
 using vatlas::sim::CopyShape;
 
-// Bytes from the first to behind the last one that a strided copy touches in UB (strides are not negative there).
+// Bytes from the first to behind the last one that a strided copy touches in UB (strides are not negative
+// there).
 inline std::uint64_t ubSpan(const CopyShape& shape) {
   if (shape.count == 0 || shape.bytes == 0) return 0;
   return static_cast<std::uint64_t>(shape.ubStride) * (shape.count - 1) + shape.bytes;
@@ -36,14 +37,17 @@ inline void copyOut(void* gm, const void* ub, const CopyShape& shape, const char
 inline CopyShape flat(std::uint64_t bytes) {
   return {1, bytes, static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(bytes)};
 }
-inline std::uint64_t wholeBlocks(std::uint64_t bytes) { return bytes & ~std::uint64_t{31}; }
+inline std::uint64_t wholeBlocks(std::uint64_t bytes) {
+  return bytes & ~std::uint64_t{31};
+}
 
 }  // namespace detail
 
 // `count` elements; the bytes are rounded down to a multiple of 32, as the card does.
 template <typename T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const std::uint32_t count) {
-  detail::copyIn(dst.GetPhyAddr(), src.GetPhyAddr(), detail::flat(detail::wholeBlocks(count * sizeof(T))), "DataCopy");
+  detail::copyIn(dst.GetPhyAddr(), src.GetPhyAddr(), detail::flat(detail::wholeBlocks(count * sizeof(T))),
+                 "DataCopy");
 }
 template <typename T>
 inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const std::uint32_t count) {
@@ -89,7 +93,8 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
   vatlas::kernels::checkUb(core, src.GetPhyAddr(), srcStep * (params.blockCount - 1U) + bytes, "DataCopy");
   auto* to = reinterpret_cast<std::byte*>(dst.GetPhyAddr());
   const auto* from = reinterpret_cast<const std::byte*>(src.GetPhyAddr());
-  for (std::uint32_t i = 0; i < params.blockCount; ++i) std::memmove(to + i * dstStep, from + i * srcStep, bytes);
+  for (std::uint32_t i = 0; i < params.blockCount; ++i)
+    std::memmove(to + i * dstStep, from + i * srcStep, bytes);
   core.vector(vatlas::sim::VectorOp::Copy, vatlas::kernels::repeatsOf(bytes * params.blockCount));
 }
 
@@ -102,7 +107,7 @@ struct PadIn {
   std::uint32_t bytes;
   std::int64_t srcStride;  // bytes
   std::int64_t dstStride;  // 32-byte blocks
-  bool fills;              // with `value`; else with the row's first element, or with zero beside explicit padding
+  bool fills;  // with `value`; else with the row's first element, or with zero beside explicit padding
   std::uint32_t left;
   std::uint32_t right;
   T value;
@@ -119,9 +124,11 @@ inline void copyPadIn(T* ub, const T* gm, const PadIn<T>& pad) {
   if (pad.count == 0 || pad.bytes == 0) return;
   auto& core = vatlas::kernels::core();
   if (pad.bytes % sizeof(T) != 0)
-    vatlas::kernels::faultArgument(core, "DataCopyPad", "blockLen", pad.bytes, "a multiple of the element size");
+    vatlas::kernels::faultArgument(core, "DataCopyPad", "blockLen", pad.bytes,
+                                   "a multiple of the element size");
   if (pad.left * sizeof(T) > 32 || pad.right * sizeof(T) > 32)
-    vatlas::kernels::faultArgument(core, "DataCopyPad", "padding elements", pad.left > pad.right ? pad.left : pad.right,
+    vatlas::kernels::faultArgument(core, "DataCopyPad", "padding elements",
+                                   pad.left > pad.right ? pad.left : pad.right,
                                    "at most 32 bytes on each side");
   constexpr bool kCompact = mode == PaddingMode::Compact;
   const std::uint32_t elements = pad.bytes / static_cast<std::uint32_t>(sizeof(T));
@@ -172,16 +179,17 @@ inline T paddingOf(std::uint64_t code) {
 template <typename T, PaddingMode mode = PaddingMode::Normal>
 inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
                         const DataCopyPadParams& pad) {
-  detail::copyPadIn<T, mode>(dst.GetPhyAddr(), src.GetPhyAddr(),
-                             {params.blockCount, params.blockLen, params.srcStride, params.dstStride, pad.isPad,
-                              pad.leftPadding, pad.rightPadding, detail::paddingOf<T>(pad.paddingValue)});
+  detail::copyPadIn<T, mode>(
+      dst.GetPhyAddr(), src.GetPhyAddr(),
+      {params.blockCount, params.blockLen, params.srcStride, params.dstStride, pad.isPad, pad.leftPadding,
+       pad.rightPadding, detail::paddingOf<T>(pad.paddingValue)});
 }
 template <typename T, PaddingMode mode = PaddingMode::Normal>
-inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& params,
-                        const DataCopyPadExtParams<T>& pad) {
+inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                        const DataCopyExtParams& params, const DataCopyPadExtParams<T>& pad) {
   detail::copyPadIn<T, mode>(dst.GetPhyAddr(), src.GetPhyAddr(),
-                             {params.blockCount, params.blockLen, params.srcStride, params.dstStride, pad.isPad,
-                              pad.leftPadding, pad.rightPadding, pad.paddingValue});
+                             {params.blockCount, params.blockLen, params.srcStride, params.dstStride,
+                              pad.isPad, pad.leftPadding, pad.rightPadding, pad.paddingValue});
 }
 template <typename T, PaddingMode mode = PaddingMode::Normal>
 inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
@@ -189,7 +197,8 @@ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, c
                               params.srcStride, params.dstStride);
 }
 template <typename T, PaddingMode mode = PaddingMode::Normal>
-inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& params) {
+inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                        const DataCopyExtParams& params) {
   detail::copyPadOut<T, mode>(dst.GetPhyAddr(), src.GetPhyAddr(), params.blockCount, params.blockLen,
                               params.srcStride, params.dstStride);
 }

@@ -1,4 +1,5 @@
-// Enumerations and small parameter structs of the kernel API. Names and values: vendor documentation of Ascend C.
+// Enumerations and small parameter structs of the kernel API. Names and values: vendor documentation of
+// Ascend C.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,25 @@ enum pipe_t : std::uint8_t {
 namespace AscendC {
 
 enum class TPosition : std::uint8_t {
-  GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM, TSCM, C2PIPE2GM,
-  C2PIPE2LOCAL, MAX
+  GM,
+  A1,
+  A2,
+  B1,
+  B2,
+  C1,
+  C2,
+  CO1,
+  CO2,
+  VECIN,
+  VECOUT,
+  VECCALC,
+  LCM = VECCALC,
+  SPM,
+  SHM = SPM,
+  TSCM,
+  C2PIPE2GM,
+  C2PIPE2LOCAL,
+  MAX
 };
 using QuePosition = TPosition;
 
@@ -32,8 +50,17 @@ using TEventID = std::int8_t;
 inline constexpr TEventID INVALID_TEVENTID = -1;
 
 enum class RoundMode : std::uint8_t {
-  CAST_NONE = 0, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD, CAST_HYBRID, CAST_EVEN,
-  CAST_ZERO, UNKNOWN = 0xFF
+  CAST_NONE = 0,
+  CAST_RINT,
+  CAST_FLOOR,
+  CAST_CEIL,
+  CAST_ROUND,
+  CAST_TRUNC,
+  CAST_ODD,
+  CAST_HYBRID,
+  CAST_EVEN,
+  CAST_ZERO,
+  UNKNOWN = 0xFF
 };
 
 namespace detail {
@@ -43,13 +70,20 @@ constexpr std::uint8_t pairOf(Pipe src, Pipe dst) {
 }
 constexpr Pipe pipeOf(pipe_t pipe) {
   switch (pipe) {
-    case PIPE_V: return Pipe::V;
-    case PIPE_M: return Pipe::M;
-    case PIPE_MTE1: return Pipe::Mte1;
-    case PIPE_MTE2: return Pipe::Mte2;
-    case PIPE_MTE3: return Pipe::Mte3;
-    case PIPE_FIX: return Pipe::Fix;
-    default: return Pipe::S;
+    case PIPE_V:
+      return Pipe::V;
+    case PIPE_M:
+      return Pipe::M;
+    case PIPE_MTE1:
+      return Pipe::Mte1;
+    case PIPE_MTE2:
+      return Pipe::Mte2;
+    case PIPE_MTE3:
+      return Pipe::Mte3;
+    case PIPE_FIX:
+      return Pipe::Fix;
+    default:
+      return Pipe::S;
   }
 }
 }  // namespace detail
@@ -101,12 +135,21 @@ enum class HardEvent : std::uint8_t {
 };
 
 namespace detail {
-constexpr Pipe sourceOf(HardEvent event) { return static_cast<Pipe>(static_cast<std::uint8_t>(event) / 8); }
-constexpr Pipe targetOf(HardEvent event) { return static_cast<Pipe>(static_cast<std::uint8_t>(event) % 8); }
+constexpr Pipe sourceOf(HardEvent event) {
+  return static_cast<Pipe>(static_cast<std::uint8_t>(event) / 8);
+}
+constexpr Pipe targetOf(HardEvent event) {
+  return static_cast<Pipe>(static_cast<std::uint8_t>(event) % 8);
+}
 }  // namespace detail
 
 enum class PaddingMode : std::uint8_t { Normal = 0, Compact };
-enum class CacheMode : std::uint8_t { CACHE_MODE_DISABLE, CACHE_MODE_NORMAL, CACHE_MODE_LAST, CACHE_MODE_PERSISTENT };
+enum class CacheMode : std::uint8_t {
+  CACHE_MODE_DISABLE,
+  CACHE_MODE_NORMAL,
+  CACHE_MODE_LAST,
+  CACHE_MODE_PERSISTENT
+};
 enum class CacheRwMode : std::uint8_t { READ = 1, WRITE = 2, RW = 3 };
 enum class CacheLine : std::uint64_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE };
 enum class DcciDst : std::uint64_t { CACHELINE_ALL = 0, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
@@ -131,8 +174,8 @@ struct DataCopyParams {
 
 struct DataCopyExtParams {
   std::uint16_t blockCount = 1;
-  std::uint32_t blockLen = 0;   // bytes
-  std::int64_t srcStride = 0;   // end of a block to the start of the next
+  std::uint32_t blockLen = 0;  // bytes
+  std::int64_t srcStride = 0;  // end of a block to the start of the next
   std::int64_t dstStride = 0;
   std::uint32_t rsv = 0;
   constexpr DataCopyExtParams() = default;

@@ -1,9 +1,11 @@
-// Scalar codecs of the low-precision formats, on bit patterns. Formats and rounding rules: vendor documentation of
-// built-in types and Cast, OCP OFP8 and MX. Every NaN that a conversion makes is the positive quiet one of its
-// destination (float 0x7FC00000, half 0x7E00, bfloat16 0x7FC0, e4m3fn 0x7F, e5m2 0x7E, hif8 0x80).
+// Scalar codecs of the low-precision formats, on bit patterns. Formats and rounding rules: vendor
+// documentation of built-in types and Cast, OCP OFP8 and MX. Every NaN that a conversion makes is the
+// positive quiet one of its destination (float 0x7FC00000, half 0x7E00, bfloat16 0x7FC0, e4m3fn 0x7F, e5m2
+// 0x7E, hif8 0x80).
 //
-// Everything here is forced inline: the vector leaves are compiled for several instruction sets, and an out-of-line
-// copy of an inline function made by one of them must never be the one that the linker keeps for all.
+// Everything here is forced inline: the vector leaves are compiled for several instruction sets, and an
+// out-of-line copy of an inline function made by one of them must never be the one that the linker keeps for
+// all.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +20,21 @@ inline constexpr std::uint32_t kNan32 = 0x7FC00000U;
 inline constexpr std::uint32_t kInf32 = 0x7F800000U;
 inline constexpr std::uint32_t kAbs32 = 0x7FFFFFFFU;
 
-VATLAS_INLINE float asFloat(std::uint32_t u) { return __builtin_bit_cast(float, u); }
-VATLAS_INLINE std::uint32_t asBits(float f) { return __builtin_bit_cast(std::uint32_t, f); }
-VATLAS_INLINE bool isNan32(std::uint32_t u) { return (u & kAbs32) > kInf32; }
-VATLAS_INLINE float canonical(float f) { return isNan32(asBits(f)) ? asFloat(kNan32) : f; }
+VATLAS_INLINE float asFloat(std::uint32_t u) {
+  return __builtin_bit_cast(float, u);
+}
+VATLAS_INLINE std::uint32_t asBits(float f) {
+  return __builtin_bit_cast(std::uint32_t, f);
+}
+VATLAS_INLINE bool isNan32(std::uint32_t u) {
+  return (u & kAbs32) > kInf32;
+}
+VATLAS_INLINE float canonical(float f) {
+  return isNan32(asBits(f)) ? asFloat(kNan32) : f;
+}
 
-// A binary format with `exponent` and `mantissa` bits. `top` is the code of infinity, or of NaN when there is none.
+// A binary format with `exponent` and `mantissa` bits. `top` is the code of infinity, or of NaN when there is
+// none.
 template <int exponent, int mantissa, bool hasInfinity>
 struct Format {
   static constexpr int kExponent = exponent;
@@ -75,15 +86,18 @@ VATLAS_INLINE bool roundsUp(std::uint32_t rest, std::uint32_t unit, bool odd, bo
   return false;
 }
 
-// From float. A finite value beyond the range becomes infinity (NaN without one) where its rounding leads away from
-// zero, the largest finite value where it leads towards it. Saturating: the largest finite value, and NaN becomes 0.
+// From float. A finite value beyond the range becomes infinity (NaN without one) where its rounding leads
+// away from zero, the largest finite value where it leads towards it. Saturating: the largest finite value,
+// and NaN becomes 0.
 template <typename F, Rounding mode>
 VATLAS_INLINE std::uint32_t narrow(std::uint32_t bits, bool saturate) {
   const bool negative = (bits >> 31) != 0;
   const std::uint32_t sign = (bits >> 31) << F::kSignShift;
   const std::uint32_t magnitude = bits & kAbs32;
   if (magnitude > kInf32) return saturate ? 0 : F::kNan;
-  const std::uint32_t beyond = saturate ? (sign | (F::kTop - 1)) : F::kHasInfinity ? (sign | F::kTop) : F::kNan;
+  const std::uint32_t beyond = saturate          ? (sign | (F::kTop - 1))
+                               : F::kHasInfinity ? (sign | F::kTop)
+                                                 : F::kNan;
   if (magnitude == kInf32) return beyond;
   const int exponentField = static_cast<int>(magnitude >> 23);
   const int exponent = (exponentField == 0 ? 1 : exponentField) - 127;
@@ -99,7 +113,8 @@ VATLAS_INLINE std::uint32_t narrow(std::uint32_t bits, bool saturate) {
   const std::uint32_t code = base + kept;
   constexpr bool kToZero = mode == Rounding::Trunc || mode == Rounding::Odd;
   if (code < F::kTop) return sign | code;
-  const bool inward = kToZero || (mode == Rounding::Floor && !negative) || (mode == Rounding::Ceil && negative);
+  const bool inward =
+      kToZero || (mode == Rounding::Floor && !negative) || (mode == Rounding::Ceil && negative);
   return inward ? (sign | (F::kTop - 1)) : beyond;
 }
 
@@ -127,7 +142,8 @@ VATLAS_INLINE std::uint16_t nearestHalf(std::uint32_t bits, bool saturate) {
   return static_cast<std::uint16_t>(code);
 }
 
-// HiFloat8 ------------------------------------------------------------------------------------------------------
+// HiFloat8
+// ------------------------------------------------------------------------------------------------------
 
 VATLAS_INLINE std::uint32_t widenHif8(std::uint32_t code) {
   const std::uint32_t m = code & 0x7FU;
@@ -136,8 +152,8 @@ VATLAS_INLINE std::uint32_t widenHif8(std::uint32_t code) {
   if (m == 0) return 0;
   if (m == 0x6FU) return sign | kInf32;
   if (m < 8) return sign | ((m + 127 - 23) << 23);
-  std::uint32_t size = 0;    // magnitude of the exponent
-  std::uint32_t minus = 0;   // its sign
+  std::uint32_t size = 0;   // magnitude of the exponent
+  std::uint32_t minus = 0;  // its sign
   std::uint32_t mantissa = (m & 7U) << 20;
   if (m >= 0x60U) {
     size = 8U | ((m >> 1) & 7U);
@@ -158,7 +174,8 @@ VATLAS_INLINE std::uint32_t widenHif8(std::uint32_t code) {
   return sign | (exponent << 23) | mantissa;
 }
 
-// What a carry is decided on: 14 bits for a float source, 2 for a half (`fromHalf`; `bits` is the exact float then).
+// What a carry is decided on: 14 bits for a float source, 2 for a half (`fromHalf`; `bits` is the exact float
+// then).
 struct Hif8Threshold {
   std::uint32_t value;
   int width;
@@ -180,7 +197,8 @@ VATLAS_INLINE std::uint32_t packHif8(int exponent, std::uint32_t mantissa) {
 
 // `mode` is Away (CAST_ROUND) or Hybrid (CAST_HYBRID).
 template <Rounding mode>
-VATLAS_INLINE std::uint32_t narrowHif8(std::uint32_t bits, bool saturate, bool fromHalf, std::uint32_t halfBits) {
+VATLAS_INLINE std::uint32_t narrowHif8(std::uint32_t bits, bool saturate, bool fromHalf,
+                                       std::uint32_t halfBits) {
   const std::uint32_t sign = (bits >> 24) & 0x80U;
   const std::uint32_t magnitude = bits & kAbs32;
   const std::uint32_t beyond = sign | (saturate ? 0x6EU : 0x6FU);
@@ -208,7 +226,8 @@ VATLAS_INLINE std::uint32_t narrowHif8(std::uint32_t bits, bool saturate, bool f
   return code == 0x6FU ? beyond : sign | code;
 }
 
-// E8M0 and FP4 --------------------------------------------------------------------------------------------------
+// E8M0 and FP4
+// --------------------------------------------------------------------------------------------------
 
 // The card's own widening shifts the code into place, so that code 0 is +0.0; OCP reads it as 2^-127.
 VATLAS_INLINE std::uint16_t e8m0ToBfloat16(std::uint32_t code, bool zeroIsOcp) {
@@ -216,6 +235,8 @@ VATLAS_INLINE std::uint16_t e8m0ToBfloat16(std::uint32_t code, bool zeroIsOcp) {
   const std::uint32_t fixed = moved == 0x7F80U ? 0x7FC0U : moved;
   return static_cast<std::uint16_t>(zeroIsOcp && code == 0 ? 0x0040U : fixed);
 }
-VATLAS_INLINE std::uint8_t bfloat16ToE8m0(std::uint32_t code) { return static_cast<std::uint8_t>((code >> 7) & 0xFFU); }
+VATLAS_INLINE std::uint8_t bfloat16ToE8m0(std::uint32_t code) {
+  return static_cast<std::uint8_t>((code >> 7) & 0xFFU);
+}
 
 }  // namespace vatlas::kernels::bits

@@ -1,5 +1,6 @@
-// The communicator context that a kernel gets from GetHcclContext, in the layout that kernels for the 950 assume.
-// Plain data: the host runtime fills it, device code reads it. Source: public sources of the vendor's fused operators.
+// The communicator context that a kernel gets from GetHcclContext, in the layout that kernels for the 950
+// assume. Plain data: the host runtime fills it, device code reads it. Source: public sources of the vendor's
+// fused operators.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@ namespace vatlas::kernels {
 
 inline constexpr std::uint32_t kMaxRanksInContext = 64;
 
-// Each rank owns one buffer of winSize bytes, zeroed when the communicator is made: windowsIn[r] is its start and
-// windowsOut[r] its middle. All addresses can be loaded and stored from every rank.
+// Each rank owns one buffer of winSize bytes, zeroed when the communicator is made: windowsIn[r] is its start
+// and windowsOut[r] its middle. All addresses can be loaded and stored from every rank.
 struct HcclCombinOpParam {
   std::uint64_t workSpace;
   std::uint64_t workSpaceSize;

@@ -1,5 +1,5 @@
-// The vector leaves: the effect of vector instructions on the bytes. One table for each instruction set the library
-// was built for; the best one the machine has is chosen once. All tables give the same bits.
+// The vector leaves: the effect of vector instructions on the bytes. One table for each instruction set the
+// library was built for; the best one the machine has is chosen once. All tables give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,22 @@
 namespace vatlas::kernels {
 
 enum class Elem : std::uint8_t {
-  F32, F16, Bf16, I32, I16, I8, U32, U16, U8, I64, E4m3, E5m2, Hif8, E8m0, Fp4E2m1, Fp4E1m2,
+  F32,
+  F16,
+  Bf16,
+  I32,
+  I16,
+  I8,
+  U32,
+  U16,
+  U8,
+  I64,
+  E4m3,
+  E5m2,
+  Hif8,
+  E8m0,
+  Fp4E2m1,
+  Fp4E1m2,
   Count
 };
 inline constexpr std::size_t kElemCount = static_cast<std::size_t>(Elem::Count);
@@ -25,7 +40,8 @@ struct ConvertMode {
   bool e8m0ZeroIsOcp = false;
 };
 
-// Counts are elements. Operands are the same range or do not overlap. A null entry: the combination does not exist.
+// Counts are elements. Operands are the same range or do not overlap. A null entry: the combination does not
+// exist.
 struct LeafTable {
   using Binary = void (*)(void* dst, const void* a, const void* b, std::size_t count, bool saturate);
   using Unary = void (*)(void* dst, const void* src, std::size_t count, bool saturate);
@@ -57,7 +73,8 @@ struct LeafTable {
   }
 };
 
-// The table of this machine. Chosen at the first call; VATLAS_SIMD (baseline, avx2, avx512) can lower the choice.
+// The table of this machine. Chosen at the first call; VATLAS_SIMD (baseline, avx2, avx512) can lower the
+// choice.
 const LeafTable& leaves() noexcept;
 
 // Every table that this machine can run, baseline first.

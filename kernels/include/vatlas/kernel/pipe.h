@@ -1,7 +1,8 @@
-// TPipe, queues and buffers: UB allocation and the flags that order its users. Semantics: vendor documentation.
+// TPipe, queues and buffers: UB allocation and the flags that order its users. Semantics: vendor
+// documentation.
 //
-// UB is handed out in order, in units of 32 bytes. A queue's buffer carries two flags: "full" (EnQue to DeQue) and
-// "free" (FreeTensor to the next AllocTensor), on the pipes of the queue's two ends.
+// UB is handed out in order, in units of 32 bytes. A queue's buffer carries two flags: "full" (EnQue to
+// DeQue) and "free" (FreeTensor to the next AllocTensor), on the pipes of the queue's two ends.
 #pragma once
 
 #include <array>
@@ -32,8 +33,9 @@ struct Buffer {
 // Pipe that writes into a queue at `position`, and pipe that reads from it.
 constexpr Pipe producerOf(TPosition src, TPosition dst) {
   const bool fromMemory = src == TPosition::GM || src == TPosition::VECIN;
-  return fromMemory && (dst == TPosition::VECIN || dst == TPosition::VECOUT || dst == TPosition::VECCALC) ? Pipe::Mte2
-                                                                                                          : Pipe::V;
+  return fromMemory && (dst == TPosition::VECIN || dst == TPosition::VECOUT || dst == TPosition::VECCALC)
+             ? Pipe::Mte2
+             : Pipe::V;
 }
 constexpr Pipe consumerOf(TPosition dst) {
   return dst == TPosition::GM || dst == TPosition::VECOUT ? Pipe::Mte3 : Pipe::V;
@@ -80,7 +82,8 @@ class TPipe {
   template <TPosition src, TPosition dst, std::int32_t depth, auto mask>
   bool InitBuffer(TQueBind<src, dst, depth, mask>& queue, std::uint8_t num, std::uint32_t bytes) {
     if (num == 0 || buffers_ + num > kMaxBuffers)
-      vatlas::kernels::faultArgument(core_, "InitBuffer", "number of buffers", buffers_ + num, "1 to 64 in a TPipe");
+      vatlas::kernels::faultArgument(core_, "InitBuffer", "number of buffers", buffers_ + num,
+                                     "1 to 64 in a TPipe");
     queue.attach(*this, static_cast<std::int32_t>(buffers_), num);
     for (std::uint32_t i = 0; i < num; ++i) {
       detail::Buffer& buffer = pool_[buffers_++];
@@ -136,7 +139,8 @@ class TPipe {
   }
   TEventID freeEvent(HardEvent event) const {
     const std::uint8_t taken = eventsTaken_[static_cast<std::size_t>(event)];
-    if (taken == 0xFF) vatlas::kernels::faultArgument(core_, "FetchEventID", "ids in use", 8, "at most 8 a pair of pipes");
+    if (taken == 0xFF)
+      vatlas::kernels::faultArgument(core_, "FetchEventID", "ids in use", 8, "at most 8 a pair of pipes");
     return static_cast<TEventID>(__builtin_ctz(~static_cast<unsigned>(taken)));
   }
   void settle() {
@@ -156,7 +160,9 @@ class TPipe {
 };
 
 // The pipe made last on this core.
-inline TPipe* GetTPipePtr() { return static_cast<TPipe*>(vatlas::kernels::core().apiState()); }
+inline TPipe* GetTPipePtr() {
+  return static_cast<TPipe*>(vatlas::kernels::core().apiState());
+}
 
 template <TPosition src, TPosition dst, std::int32_t depth, auto mask>
 class TQueBind {
@@ -272,7 +278,8 @@ class TQueBind {
   template <typename T>
   LocalTensor<T> tensor(std::int32_t index) const {
     detail::Buffer& buffer = pipe_->buffer(index);
-    return {reinterpret_cast<T*>(buffer.data), buffer.bytes / static_cast<std::uint32_t>(sizeof(T)), kPosition, index};
+    return {reinterpret_cast<T*>(buffer.data), buffer.bytes / static_cast<std::uint32_t>(sizeof(T)),
+            kPosition, index};
   }
   detail::Buffer& own(std::int32_t index, const char* call, detail::BufferState least) {
     if (index < first_ || index >= first_ + count_ || pipe_ == nullptr)

@@ -1,5 +1,6 @@
-// Qualifiers and build-time markers of kernel source. Device memory is ordinary memory here, so address-space words
-// mean nothing; overloads that differ only by one of them collide (vendor documentation names the same limit).
+// Qualifiers and build-time markers of kernel source. Device memory is ordinary memory here, so address-space
+// words mean nothing; overloads that differ only by one of them collide (vendor documentation names the same
+// limit).
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@
 
 #define GM_ADDR __gm__ uint8_t*
 
-// Every block runs as an AIV core. Written so that both `if ASCEND_IS_AIC {` and `if constexpr`-dependent code work.
+// Every block runs as an AIV core. Written so that both `if ASCEND_IS_AIC {` and `if constexpr`-dependent
+// code work.
 #define ASCEND_IS_AIV constexpr(::AscendC::g_coreType == ::AscendC::AIV)
 #define ASCEND_IS_AIC constexpr(::AscendC::g_coreType == ::AscendC::AIC)
 #define ASCEND_IS_NOT_AIV constexpr(::AscendC::g_coreType != ::AscendC::AIV)
@@ -67,7 +69,8 @@ using AscendC::KERNEL_TYPE_MIX_AIC_1_2;
 using AscendC::KERNEL_TYPE_MIX_AIV_1_0;
 
 // Markers for the build scanner: checked for sense, without code.
-#define KERNEL_TASK_TYPE_DEFAULT(type) static_assert((type) <= ::AscendC::KERNEL_TYPE_MIX_AIC_1_2, "kernel type")
+#define KERNEL_TASK_TYPE_DEFAULT(type) \
+  static_assert((type) <= ::AscendC::KERNEL_TYPE_MIX_AIC_1_2, "kernel type")
 #define KERNEL_TASK_TYPE(key, type) \
   static_assert((key) >= 0 && (type) <= ::AscendC::KERNEL_TYPE_MIX_AIC_1_2, "kernel type")
 #define REGISTER_TILING_DEFAULT(type) static_assert(sizeof(type) > 0, "tiling struct")

@@ -1,6 +1,6 @@
-// What the host tiling of QuantAllReduce and QuantReduceScatter shares with their kernels: tiling structs, window
-// layout, block size, launch arguments and kernel names. Plain data, no kernel API.
-// Source of layout and formulas: public sources of the vendor's operators.
+// What the host tiling of QuantAllReduce and QuantReduceScatter shares with their kernels: tiling structs,
+// window layout, block size, launch arguments and kernel names. Plain data, no kernel API. Source of layout
+// and formulas: public sources of the vendor's operators.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace vatlas::kernels {
 
-// Tiling -------------------------------------------------------------------------------------------------------
+// Tiling
+// -------------------------------------------------------------------------------------------------------
 
 struct Mc2InitTiling {  // opaque to kernels
   std::uint8_t reserved[64];
@@ -20,13 +21,14 @@ struct Mc2CcTiling {  // opaque to kernels
 static_assert(sizeof(Mc2InitTiling) == 64 && sizeof(Mc2CcTiling) == 512);
 
 struct QuantAllReduceTilingInfo {
-  std::uint64_t bs;               // rows: bs, or b * s
-  std::uint64_t hiddenSize;       // H
-  std::uint64_t scaleHiddenSize;  // H / 128 (float scales) or H / 64 (e8m0; the last dimension 2 is not included)
-  std::uint64_t aivNum;           // blocks of the launch
-  std::uint64_t totalWinSize;     // bytes
-  std::uint32_t xPerBlock;        // elements; the kernel lowers it to what UB holds
-  std::uint32_t alignBlock;       // elements, kBlockAlign
+  std::uint64_t bs;          // rows: bs, or b * s
+  std::uint64_t hiddenSize;  // H
+  std::uint64_t
+      scaleHiddenSize;   // H / 128 (float scales) or H / 64 (e8m0; the last dimension 2 is not included)
+  std::uint64_t aivNum;  // blocks of the launch
+  std::uint64_t totalWinSize;  // bytes
+  std::uint32_t xPerBlock;     // elements; the kernel lowers it to what UB holds
+  std::uint32_t alignBlock;    // elements, kBlockAlign
 };
 static_assert(sizeof(QuantAllReduceTilingInfo) == 48);
 
@@ -47,7 +49,8 @@ static_assert(sizeof(QuantReduceScatterTilingData) == 624);
 inline constexpr std::uint32_t kBlockAlign = 1024;
 inline constexpr std::uint64_t kQuantWorkspaceBytes = 16ULL << 20;
 
-// The host's choice of elements per block for `count` elements that one rank reduces (bs * H, or a slice of it).
+// The host's choice of elements per block for `count` elements that one rank reduces (bs * H, or a slice of
+// it).
 constexpr std::uint32_t hostElementsPerBlock(std::uint64_t count, std::uint64_t cores) {
   const std::uint64_t perCore = (count + cores - 1) / cores;
   const std::uint64_t perRound = (perCore + 2) / 3;
@@ -55,9 +58,10 @@ constexpr std::uint32_t hostElementsPerBlock(std::uint64_t count, std::uint64_t 
   return static_cast<std::uint32_t>((perRound < least ? least : perRound) / kBlockAlign * kBlockAlign);
 }
 
-// Window -------------------------------------------------------------------------------------------------------
-// windowsIn:  status words of partition 0, of partition 1, one ping-pong flag a core, then the data of partition 0.
-// windowsOut: the data of partition 1. Data: all x bytes, immediately followed by the scales.
+// Window
+// -------------------------------------------------------------------------------------------------------
+// windowsIn:  status words of partition 0, of partition 1, one ping-pong flag a core, then the data of
+// partition 0. windowsOut: the data of partition 1. Data: all x bytes, immediately followed by the scales.
 
 inline constexpr std::uint64_t kStatusAreaBytes = 462ULL << 10;
 inline constexpr std::uint64_t kFlagAreaOffset = 2 * kStatusAreaBytes;
@@ -65,7 +69,8 @@ inline constexpr std::uint64_t kFlagAreaBytes = 100ULL << 10;
 inline constexpr std::uint64_t kFlagStride = 512;
 inline constexpr std::uint64_t kWindowHeaderBytes = 1ULL << 20;
 
-// Launch arguments ---------------------------------------------------------------------------------------------
+// Launch arguments
+// ---------------------------------------------------------------------------------------------
 
 struct QuantKernelArgs {
   std::uint8_t* x;
@@ -76,7 +81,8 @@ struct QuantKernelArgs {
 };
 static_assert(sizeof(QuantKernelArgs) == 40);
 
-// Names --------------------------------------------------------------------------------------------------------
+// Names
+// --------------------------------------------------------------------------------------------------------
 // One kernel a combination of element types: OPERATOR_X_SCALES_OUTPUT, for example
 // "quant_all_reduce_e4m3fn_e8m0_bf16". The image's file is OPERATOR.so.
 
@@ -116,7 +122,8 @@ struct QuantKernelName {
   constexpr const char* c_str() const { return text; }
 };
 
-constexpr QuantKernelName quantKernelName(QuantOperator op, QuantX x, QuantScales scales, QuantOutput output) {
+constexpr QuantKernelName quantKernelName(QuantOperator op, QuantX x, QuantScales scales,
+                                          QuantOutput output) {
   QuantKernelName name;
   name.append(quantOperatorName(op));
   for (std::string_view part : {quantTypeName(x), quantTypeName(scales), quantTypeName(output)}) {
@@ -125,7 +132,8 @@ constexpr QuantKernelName quantKernelName(QuantOperator op, QuantX x, QuantScale
   }
   return name;
 }
-static_assert(quantKernelName(QuantOperator::AllReduce, QuantX::E4m3fn, QuantScales::E8m0, QuantOutput::Bfloat16)
+static_assert(quantKernelName(QuantOperator::AllReduce, QuantX::E4m3fn, QuantScales::E8m0,
+                              QuantOutput::Bfloat16)
                   .view() == "quant_all_reduce_e4m3fn_e8m0_bf16");
 
 }  // namespace vatlas::kernels

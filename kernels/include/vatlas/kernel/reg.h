@@ -1,5 +1,5 @@
-// The part of the register-level API that the built-in kernels need. A register is 256 bytes; a vector function
-// (VF_CALL) costs one vector instruction for each of its register instructions.
+// The part of the register-level API that the built-in kernels need. A register is 256 bytes; a vector
+// function (VF_CALL) costs one vector instruction for each of its register instructions.
 #pragma once
 
 #include <array>
@@ -61,7 +61,8 @@ inline void DataCopy(__local_mem__ T* dst, const RegTensor<T>& src, const MaskRe
 
 // The lanes of two registers in turn: first halves into dst0, second halves into dst1.
 template <typename T>
-inline void Interleave(RegTensor<T>& dst0, RegTensor<T>& dst1, const RegTensor<T>& src0, const RegTensor<T>& src1) {
+inline void Interleave(RegTensor<T>& dst0, RegTensor<T>& dst1, const RegTensor<T>& src0,
+                       const RegTensor<T>& src1) {
   constexpr std::uint32_t kHalf = RegTensor<T>::kLanes / 2;
   RegTensor<T> low;
   RegTensor<T> high;
@@ -87,8 +88,8 @@ inline void Cast(RegTensor<T>& dst, const RegTensor<U>& src, const MaskReg& mask
   vatlas::kernels::ConvertMode mode;
   mode.e8m0ZeroIsOcp = vatlas::kernels::core().switches().e8m0ZeroIsOcp;
   if constexpr (trait.mrgMode == MaskMergeMode::ZEROING) std::memset(dst.bytes, 0, kRegisterBytes);
-  vatlas::kernels::leaves().convertOf(vatlas::kernels::Elem::Bf16, vatlas::kernels::Elem::E8m0)(dst.bytes, codes.data(),
-                                                                                               mask.lanes, mode);
+  vatlas::kernels::leaves().convertOf(vatlas::kernels::Elem::Bf16, vatlas::kernels::Elem::E8m0)(
+      dst.bytes, codes.data(), mask.lanes, mode);
 }
 
 }  // namespace AscendC::Reg

@@ -40,14 +40,26 @@ inline void PipeBarrier() {
   }
 }
 
-inline std::int64_t GetBlockIdx() { return vatlas::kernels::core().blockIdx(); }
-inline std::int64_t GetBlockNum() { return vatlas::kernels::core().blockNum(); }
-inline std::int64_t GetSubBlockIdx() { return vatlas::kernels::core().subBlockIdx(); }
-inline std::int64_t GetSubBlockNum() { return 1; }
-inline std::int64_t GetTaskRatio() { return 1; }
+inline std::int64_t GetBlockIdx() {
+  return vatlas::kernels::core().blockIdx();
+}
+inline std::int64_t GetBlockNum() {
+  return vatlas::kernels::core().blockNum();
+}
+inline std::int64_t GetSubBlockIdx() {
+  return vatlas::kernels::core().subBlockIdx();
+}
+inline std::int64_t GetSubBlockNum() {
+  return 1;
+}
+inline std::int64_t GetTaskRatio() {
+  return 1;
+}
 
 // 1000 cycles are one microsecond of simulated time on the 950.
-inline std::int64_t GetSystemCycle() { return vatlas::kernels::core().systemCycle(); }
+inline std::int64_t GetSystemCycle() {
+  return vatlas::kernels::core().systemCycle();
+}
 
 inline constexpr std::uint32_t HCCL_GROUP_ID_0 = 0;
 inline constexpr std::uint32_t HCCL_GROUP_ID_1 = 1;

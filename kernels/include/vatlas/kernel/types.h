@@ -1,6 +1,6 @@
-// Element types of device code: 16-, 8- and 4-bit floating point as plain one- or two-byte classes. They have no
-// arithmetic of their own: scalars convert to float, as device code does. NaN and overflow: float_bits.h, INF/NAN
-// mode. Names and ranges: vendor documentation, built-in types.
+// Element types of device code: 16-, 8- and 4-bit floating point as plain one- or two-byte classes. They have
+// no arithmetic of their own: scalars convert to float, as device code does. NaN and overflow: float_bits.h,
+// INF/NAN mode. Names and ranges: vendor documentation, built-in types.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class Float16 {
   Float16() = default;
   template <typename T, typename = std::enable_if_t<kIsScalar<T>>>
   constexpr Float16(T value)  // NOLINT: implicit as on the card
-      : bits_(static_cast<std::uint16_t>(bits::narrow<F, bits::Rounding::Nearest>(
-            bits::asBits(static_cast<float>(value)), false))) {}
+      : bits_(static_cast<std::uint16_t>(
+            bits::narrow<F, bits::Rounding::Nearest>(bits::asBits(static_cast<float>(value)), false))) {}
   constexpr operator float() const { return bits::asFloat(bits::widen<F>(bits_)); }  // NOLINT
   static constexpr Float16 fromBits(std::uint16_t code) {
     Float16 value;
@@ -57,8 +57,10 @@ class Float8 {
  private:
   static constexpr std::uint8_t encode(std::uint32_t u) {
     constexpr auto kNearest = bits::Rounding::Nearest;
-    if constexpr (format == Format8::E4m3) return static_cast<std::uint8_t>(bits::narrow<bits::E4m3, kNearest>(u, false));
-    if constexpr (format == Format8::E5m2) return static_cast<std::uint8_t>(bits::narrow<bits::E5m2, kNearest>(u, false));
+    if constexpr (format == Format8::E4m3)
+      return static_cast<std::uint8_t>(bits::narrow<bits::E4m3, kNearest>(u, false));
+    if constexpr (format == Format8::E5m2)
+      return static_cast<std::uint8_t>(bits::narrow<bits::E5m2, kNearest>(u, false));
     if constexpr (format == Format8::Hif8)
       return static_cast<std::uint8_t>(bits::narrowHif8<bits::Rounding::Away>(u, false, false, 0));
     return bits::bfloat16ToE8m0(u >> 16);

@@ -1,6 +1,6 @@
-// Vector instructions on UB, count form. Names and semantics: vendor documentation of Ascend C for the 950. Every call
-// checks its ranges (32-byte alignment, inside UB), has its effect through the leaves, and costs one instruction of
-// the product's price list.
+// Vector instructions on UB, count form. Names and semantics: vendor documentation of Ascend C for the 950.
+// Every call checks its ranges (32-byte alignment, inside UB), has its effect through the leaves, and costs
+// one instruction of the product's price list.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,8 @@ inline void binary(BinaryLeaf leaf, VectorOp op, const LocalTensor<T>& dst, cons
 }
 
 template <typename T, typename U>
-inline void withScalar(BinaryLeaf leaf, VectorOp op, const LocalTensor<T>& dst, const LocalTensor<T>& src, U scalar,
-                       std::int64_t count, const char* call) {
+inline void withScalar(BinaryLeaf leaf, VectorOp op, const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                       U scalar, std::int64_t count, const char* call) {
   auto& core = vatlas::kernels::core();
   if (!positive(core, count, call)) return;
   const auto n = static_cast<std::size_t>(count);
@@ -69,7 +69,8 @@ inline void withScalar(BinaryLeaf leaf, VectorOp op, const LocalTensor<T>& dst, 
   const T value = static_cast<T>(scalar);
   const auto fn = vatlas::kernels::leaves().withScalarOf(leaf, kElemOf<T>);
   const std::size_t step = stepOf(d, x, n);
-  for (std::size_t i = 0; i < n; i += step) fn(d + i, x + i, &value, std::min(step, n - i), core.switches().saturate);
+  for (std::size_t i = 0; i < n; i += step)
+    fn(d + i, x + i, &value, std::min(step, n - i), core.switches().saturate);
   core.vector(op, vatlas::kernels::repeatsOf(n * sizeof(T)));
 }
 
@@ -92,73 +93,88 @@ inline void unary(UnaryLeaf leaf, VectorOp op, const LocalTensor<T>& dst, const 
 template <typename T, typename... Us>
 inline constexpr bool kIsOneOf = (std::is_same_v<T, Us> || ...);
 template <typename T>
-inline constexpr bool kIsArithmetic =
-    kIsOneOf<T, float, half, bfloat16_t, std::int32_t, std::int16_t, std::int8_t, std::uint32_t, std::uint16_t, std::uint8_t>;
+inline constexpr bool kIsArithmetic = kIsOneOf<T, float, half, bfloat16_t, std::int32_t, std::int16_t,
+                                               std::int8_t, std::uint32_t, std::uint16_t, std::uint8_t>;
 template <typename T>
 inline constexpr bool kIsReal = kIsOneOf<T, float, half>;
 
 }  // namespace detail
 
-// dst[i] = src0[i] op src1[i], i < count. float, half, bfloat16_t and integers of 8 to 32 bits (which wrap around).
+// dst[i] = src0[i] op src1[i], i < count. float, half, bfloat16_t and integers of 8 to 32 bits (which wrap
+// around).
 template <typename T>
-inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const std::int32_t& count) {
+inline void Add(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const std::int32_t& count) {
   static_assert(detail::kIsArithmetic<T>, "Add: element type");
   detail::binary(detail::BinaryLeaf::Add, detail::VectorOp::Add, dst, src0, src1, count, "Add");
 }
 template <typename T>
-inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const std::int32_t& count) {
+inline void Sub(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const std::int32_t& count) {
   static_assert(detail::kIsArithmetic<T>, "Sub: element type");
   detail::binary(detail::BinaryLeaf::Sub, detail::VectorOp::Sub, dst, src0, src1, count, "Sub");
 }
 template <typename T>
-inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const std::int32_t& count) {
+inline void Mul(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const std::int32_t& count) {
   static_assert(detail::kIsArithmetic<T>, "Mul: element type");
   detail::binary(detail::BinaryLeaf::Mul, detail::VectorOp::Mul, dst, src0, src1, count, "Mul");
 }
 template <typename T>
-inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const std::int32_t& count) {
+inline void Div(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const std::int32_t& count) {
   static_assert(detail::kIsOneOf<T, float, half, bfloat16_t>, "Div: element type");
   detail::binary(detail::BinaryLeaf::Div, detail::VectorOp::Div, dst, src0, src1, count, "Div");
 }
 template <typename T>
-inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const std::int32_t& count) {
+inline void Max(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const std::int32_t& count) {
   static_assert(detail::kIsArithmetic<T>, "Max: element type");
   detail::binary(detail::BinaryLeaf::Max, detail::VectorOp::MaxMin, dst, src0, src1, count, "Max");
 }
 template <typename T>
-inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const std::int32_t& count) {
+inline void Min(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const std::int32_t& count) {
   static_assert(detail::kIsArithmetic<T>, "Min: element type");
   detail::binary(detail::BinaryLeaf::Min, detail::VectorOp::MaxMin, dst, src0, src1, count, "Min");
 }
 template <typename T>
-inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const std::int32_t& count) {
-  static_assert(detail::kIsOneOf<T, std::int32_t, std::int16_t, std::uint32_t, std::uint16_t>, "And: element type");
+inline void And(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const std::int32_t& count) {
+  static_assert(detail::kIsOneOf<T, std::int32_t, std::int16_t, std::uint32_t, std::uint16_t>,
+                "And: element type");
   detail::binary(detail::BinaryLeaf::And, detail::VectorOp::Logic, dst, src0, src1, count, "And");
 }
 template <typename T>
-inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const std::int32_t& count) {
-  static_assert(detail::kIsOneOf<T, std::int32_t, std::int16_t, std::uint32_t, std::uint16_t>, "Or: element type");
+inline void Or(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+               const std::int32_t& count) {
+  static_assert(detail::kIsOneOf<T, std::int32_t, std::int16_t, std::uint32_t, std::uint16_t>,
+                "Or: element type");
   detail::binary(detail::BinaryLeaf::Or, detail::VectorOp::Logic, dst, src0, src1, count, "Or");
 }
 
 // dst[i] = src[i] op scalar.
 template <typename T, typename U>
-inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar, const std::int32_t& count) {
+inline void Adds(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
+                 const std::int32_t& count) {
   static_assert(detail::kIsArithmetic<T>, "Adds: element type");
   detail::withScalar(detail::BinaryLeaf::Add, detail::VectorOp::Add, dst, src, scalar, count, "Adds");
 }
 template <typename T, typename U>
-inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar, const std::int32_t& count) {
+inline void Muls(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
+                 const std::int32_t& count) {
   static_assert(detail::kIsArithmetic<T>, "Muls: element type");
   detail::withScalar(detail::BinaryLeaf::Mul, detail::VectorOp::Mul, dst, src, scalar, count, "Muls");
 }
 template <typename T, typename U>
-inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar, const std::int32_t& count) {
+inline void Maxs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
+                 const std::int32_t& count) {
   static_assert(detail::kIsArithmetic<T>, "Maxs: element type");
   detail::withScalar(detail::BinaryLeaf::Max, detail::VectorOp::MaxMin, dst, src, scalar, count, "Maxs");
 }
 template <typename T, typename U>
-inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar, const std::int32_t& count) {
+inline void Mins(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,
+                 const std::int32_t& count) {
   static_assert(detail::kIsArithmetic<T>, "Mins: element type");
   detail::withScalar(detail::BinaryLeaf::Min, detail::VectorOp::MaxMin, dst, src, scalar, count, "Mins");
 }
@@ -210,23 +226,31 @@ namespace detail {
 constexpr vatlas::kernels::bits::Rounding roundingOf(RoundMode mode) {
   using vatlas::kernels::bits::Rounding;
   switch (mode) {
-    case RoundMode::CAST_FLOOR: return Rounding::Floor;
-    case RoundMode::CAST_CEIL: return Rounding::Ceil;
-    case RoundMode::CAST_ROUND: return Rounding::Away;
+    case RoundMode::CAST_FLOOR:
+      return Rounding::Floor;
+    case RoundMode::CAST_CEIL:
+      return Rounding::Ceil;
+    case RoundMode::CAST_ROUND:
+      return Rounding::Away;
     case RoundMode::CAST_TRUNC:
-    case RoundMode::CAST_ZERO: return Rounding::Trunc;
-    case RoundMode::CAST_ODD: return Rounding::Odd;
-    case RoundMode::CAST_HYBRID: return Rounding::Hybrid;
-    default: return Rounding::Nearest;
+    case RoundMode::CAST_ZERO:
+      return Rounding::Trunc;
+    case RoundMode::CAST_ODD:
+      return Rounding::Odd;
+    case RoundMode::CAST_HYBRID:
+      return Rounding::Hybrid;
+    default:
+      return Rounding::Nearest;
   }
 }
 
 }  // namespace detail
 
-// dst[i] = src[i] in the other type. CAST_NONE: exact where widening, to nearest even otherwise. A pair of types the
-// card does not convert between faults.
+// dst[i] = src[i] in the other type. CAST_NONE: exact where widening, to nearest even otherwise. A pair of
+// types the card does not convert between faults.
 template <typename T, typename U>
-inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& mode, const std::uint32_t count) {
+inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& mode,
+                 const std::uint32_t count) {
   using vatlas::kernels::kElemOf;
   auto& core = vatlas::kernels::core();
   if (count == 0) return;
@@ -246,7 +270,8 @@ inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const Rou
   for (std::size_t i = 0; i < n; i += step) fn(d + i, s + i, std::min(step, n - i), how);
   constexpr std::size_t kWide = sizeof(T) > sizeof(U) ? sizeof(T) : sizeof(U);
   constexpr bool kFrom8 = sizeof(U) == 1 && sizeof(T) > 1;
-  core.vector(kFrom8 ? detail::VectorOp::CastWiden8 : detail::VectorOp::Cast, vatlas::kernels::repeatsOf(n * kWide));
+  core.vector(kFrom8 ? detail::VectorOp::CastWiden8 : detail::VectorOp::Cast,
+              vatlas::kernels::repeatsOf(n * kWide));
 }
 
 // dst[row] = sum of the first n elements of each row, in pairs: ((s0+s1)+(s2+s3))+... as a tree over n.
@@ -274,27 +299,32 @@ inline void Sum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const SumP
     }
     dst.GetPhyAddr()[row] = static_cast<T>(carry);
   }
-  core.vector(detail::VectorOp::ReduceSum,
-              vatlas::kernels::repeatsOf(static_cast<std::uint64_t>(params.outter) * params.inner * sizeof(T)));
+  core.vector(
+      detail::VectorOp::ReduceSum,
+      vatlas::kernels::repeatsOf(static_cast<std::uint64_t>(params.outter) * params.inner * sizeof(T)));
 }
 
 // {rows, 1} to {rows, width} (axis 1), or {1, width} to {rows, width} (axis 0).
 template <typename T, std::int32_t dim, std::int32_t axis>
-inline void BroadCast(const LocalTensor<T>& dst, const LocalTensor<T>& src, const std::uint32_t (&dstShape)[dim],
-                      const std::uint32_t (&srcShape)[dim]) {
+inline void BroadCast(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                      const std::uint32_t (&dstShape)[dim], const std::uint32_t (&srcShape)[dim]) {
   static_assert(dim == 2 && (axis == 0 || axis == 1), "BroadCast: two dimensions are modelled");
   auto& core = vatlas::kernels::core();
   const std::size_t rows = dstShape[0];
   const std::size_t width = dstShape[1];
-  const bool fits = axis == 1 ? srcShape[0] == dstShape[0] && srcShape[1] == 1 : srcShape[0] == 1 && srcShape[1] == dstShape[1];
-  if (!fits) vatlas::kernels::faultArgument(core, "BroadCast", "source size along the axis", srcShape[axis], "1");
+  const bool fits = axis == 1 ? srcShape[0] == dstShape[0] && srcShape[1] == 1
+                              : srcShape[0] == 1 && srcShape[1] == dstShape[1];
+  if (!fits)
+    vatlas::kernels::faultArgument(core, "BroadCast", "source size along the axis", srcShape[axis], "1");
   if (rows == 0 || width == 0) return;
   detail::checkOperand(core, dst, rows * width, "BroadCast");
   detail::checkOperand(core, src, axis == 1 ? rows : width, "BroadCast");
   if constexpr (axis == 1) {
-    vatlas::kernels::leaves().spread[vatlas::kernels::kSizeIndex<sizeof(T)>](dst.GetPhyAddr(), src.GetPhyAddr(), rows, width);
+    vatlas::kernels::leaves().spread[vatlas::kernels::kSizeIndex<sizeof(T)>](dst.GetPhyAddr(),
+                                                                             src.GetPhyAddr(), rows, width);
   } else {
-    for (std::size_t r = 0; r < rows; ++r) std::memcpy(dst.GetPhyAddr() + r * width, src.GetPhyAddr(), width * sizeof(T));
+    for (std::size_t r = 0; r < rows; ++r)
+      std::memcpy(dst.GetPhyAddr() + r * width, src.GetPhyAddr(), width * sizeof(T));
   }
   core.vector(detail::VectorOp::Broadcast, vatlas::kernels::repeatsOf(rows * width * sizeof(T)));
 }

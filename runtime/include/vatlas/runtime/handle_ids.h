@@ -1,5 +1,5 @@
-// Ids that are handed out as handles: a kind, a generation and an index, so that a stale or foreign value is told from
-// a live one without looking at what it points to. The top byte keeps them apart from addresses.
+// Ids that are handed out as handles: a kind, a generation and an index, so that a stale or foreign value is
+// told from a live one without looking at what it points to. The top byte keeps them apart from addresses.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,14 @@
 
 namespace vatlas::runtime {
 
-enum class HandleKind : std::uint8_t { Stream = 1, Event = 2, Context = 3, Tensor = 4, Executor = 5, Communicator = 6 };
+enum class HandleKind : std::uint8_t {
+  Stream = 1,
+  Event = 2,
+  Context = 3,
+  Tensor = 4,
+  Executor = 5,
+  Communicator = 6
+};
 
 template <typename Object>
 class HandleTable {
@@ -46,7 +53,8 @@ class HandleTable {
   template <typename Visit>
   void forEach(Visit&& visit) const {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i].object) visit(encode(static_cast<std::uint32_t>(i), slots_[i].generation), slots_[i].object);
+      if (slots_[i].object)
+        visit(encode(static_cast<std::uint32_t>(i), slots_[i].generation), slots_[i].object);
     }
   }
 
@@ -60,12 +68,14 @@ class HandleTable {
   static constexpr std::uint32_t kGenerationMask = 0xFFFFFFF;
 
   std::uint64_t encode(std::uint32_t index, std::uint32_t generation) const {
-    return kMark << 56 | static_cast<std::uint64_t>(kind_) << 52 | static_cast<std::uint64_t>(generation) << 24 | index;
+    return kMark << 56 | static_cast<std::uint64_t>(kind_) << 52 |
+           static_cast<std::uint64_t>(generation) << 24 | index;
   }
   const Slot* locate(std::uint64_t id) const {
     const std::uint64_t index = id & kIndexMask;
     if (index >= slots_.size() || !slots_[index].object) return nullptr;
-    return encode(static_cast<std::uint32_t>(index), slots_[index].generation) == id ? &slots_[index] : nullptr;
+    return encode(static_cast<std::uint32_t>(index), slots_[index].generation) == id ? &slots_[index]
+                                                                                     : nullptr;
   }
 
   HandleKind kind_;

@@ -1,17 +1,17 @@
 // The session joins host threads to the simulation: virtual clocks, streams, events, waiting.
 //
-// Time. Each host thread has a virtual clock, which advances by the modelled cost of its calls. A command carries the
-// clock of the thread that submits it. The simulation thread handles an event only when its time is smaller than the
-// clock of every active thread: one that has a current device and is neither blocked in one of our calls nor gone.
-// A thread that sleeps outside our calls (in a join, a barrier of its own) is left aside after a wall-clock grace; when
-// it comes back its clock is raised to the session's, and the run is marked order-uncertain if another thread was
-// active at that moment. A kernel of a communicator starts when every rank's stream has reached it (a gang); each
-// rank's part starts at its own time. A timeout does not fire while a gang is incomplete until a wall-clock grace
-// without any call has passed.
+// Time. Each host thread has a virtual clock, which advances by the modelled cost of its calls. A command
+// carries the clock of the thread that submits it. The simulation thread handles an event only when its time
+// is smaller than the clock of every active thread: one that has a current device and is neither blocked in
+// one of our calls nor gone. A thread that sleeps outside our calls (in a join, a barrier of its own) is left
+// aside after a wall-clock grace; when it comes back its clock is raised to the session's, and the run is
+// marked order-uncertain if another thread was active at that moment. A kernel of a communicator starts when
+// every rank's stream has reached it (a gang); each rank's part starts at its own time. A timeout does not
+// fire while a gang is incomplete until a wall-clock grace without any call has passed.
 //
-// Commands may be submitted for a time that the simulation has passed elsewhere (threads that start late): that is
-// fine as long as the device itself has not passed it; else the command counts from the device's time and the run is
-// marked.
+// Commands may be submitted for a time that the simulation has passed elsewhere (threads that start late):
+// that is fine as long as the device itself has not passed it; else the command counts from the device's time
+// and the run is marked.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,8 @@ struct GangGroup {
 };
 
 struct KernelRequest {
-  std::string image;   // device image, by name ("quant_all_reduce"), found beside the library or in VATLAS_KERNEL_PATH
+  std::string
+      image;  // device image, by name ("quant_all_reduce"), found beside the library or in VATLAS_KERNEL_PATH
   std::string kernel;  // name in its table
   std::vector<std::byte> args;
   int blocks = 1;
@@ -49,7 +50,7 @@ struct KernelRequest {
   void* hcclContext = nullptr;
   std::string signature;  // must be the same on all ranks of a gang: operator, shapes, dtypes
   std::shared_ptr<void> keepAlive;
-  SimTime timeout = 0;    // 0: the product's
+  SimTime timeout = 0;  // 0: the product's
 };
 
 struct CopyRequest {
@@ -97,18 +98,20 @@ class Session {
   virtual const sim::ClusterConfig& cluster() const = 0;
   virtual sim::DeviceMemory& memory() = 0;
 
-  // Threads ------------------------------------------------------------------------------------------------------
+  // Threads
+  // ------------------------------------------------------------------------------------------------------
   // The calling thread's record; created on first use. It becomes active by bindDevice.
   virtual HostThread& thread() = 0;
   virtual void bindDevice(HostThread& thread, int device) = 0;  // -1: no device any more
   virtual SimTime clock(const HostThread& thread) const = 0;
-  virtual void spend(HostThread& thread, SimTime cost) = 0;      // modelled cost of a call; > 0
-  // Blocking outside streams (rendezvous of ranks): between these the thread does not hold time back. The thread that
-  // releases others calls endBlock for each before it wakes them, with the clock they go on with.
+  virtual void spend(HostThread& thread, SimTime cost) = 0;  // modelled cost of a call; > 0
+  // Blocking outside streams (rendezvous of ranks): between these the thread does not hold time back. The
+  // thread that releases others calls endBlock for each before it wakes them, with the clock they go on with.
   virtual void beginBlock(HostThread& thread) = 0;
   virtual void endBlock(HostThread& thread, SimTime clock) = 0;
 
-  // Streams ------------------------------------------------------------------------------------------------------
+  // Streams
+  // ------------------------------------------------------------------------------------------------------
   virtual StreamId createStream(int device) = 0;
   virtual bool destroyStream(HostThread& thread, StreamId stream, bool wait) = 0;
   virtual int streamDevice(StreamId stream) const = 0;  // -1: no such stream
@@ -117,14 +120,15 @@ class Session {
   virtual bool submitCallback(HostThread& thread, StreamId stream, std::function<void(SimTime)> action) = 0;
   virtual bool recordEvent(HostThread& thread, EventId event, StreamId stream) = 0;
   virtual bool waitEvent(HostThread& thread, StreamId stream, EventId event) = 0;
-  // Blocks the thread until all that was submitted to the stream so far is done; timeout in simulated time from now
-  // (kNever: none). Failed: takeStreamError has why.
+  // Blocks the thread until all that was submitted to the stream so far is done; timeout in simulated time
+  // from now (kNever: none). Failed: takeStreamError has why.
   virtual WaitResult synchronizeStream(HostThread& thread, StreamId stream, SimTime timeout) = 0;
   virtual WaitResult synchronizeDevice(HostThread& thread, int device, SimTime timeout) = 0;
   virtual bool queryStream(HostThread& thread, StreamId stream, bool& done) = 0;
   virtual std::optional<StreamError> takeStreamError(StreamId stream) = 0;
 
-  // Events -------------------------------------------------------------------------------------------------------
+  // Events
+  // -------------------------------------------------------------------------------------------------------
   virtual EventId createEvent(int device) = 0;
   virtual bool destroyEvent(EventId event) = 0;
   virtual WaitResult synchronizeEvent(HostThread& thread, EventId event, SimTime timeout) = 0;
@@ -134,13 +138,15 @@ class Session {
   // Copies that block the caller.
   virtual WaitResult copyNow(HostThread& thread, int device, const CopyRequest& request) = 0;
 
-  // Observation --------------------------------------------------------------------------------------------------
-  virtual std::vector<KernelRecord> takeKernelRecords() = 0;  // since the last call, in order of (end, device)
+  // Observation
+  // --------------------------------------------------------------------------------------------------
+  virtual std::vector<KernelRecord>
+  takeKernelRecords() = 0;  // since the last call, in order of (end, device)
   virtual std::vector<sim::ResourceReport> resources() = 0;
   virtual void resetResources() = 0;
   virtual bool orderUncertain() const = 0;  // host timing may have changed simulated times
-  // Streams a Chrome/Perfetto trace to a file until stopTrace or the end; cores: how many AIV cores a card to show
-  // in full (-1: all). False with errno set when the file cannot be opened.
+  // Streams a Chrome/Perfetto trace to a file until stopTrace or the end; cores: how many AIV cores a card to
+  // show in full (-1: all). False with errno set when the file cannot be opened.
   virtual bool startTrace(const std::string& path, int cores) = 0;
   virtual void stopTrace() = 0;
   // Async-signal-safe request to stop: waits return Aborted, kernels are cancelled, the trace is closed.

@@ -1,5 +1,5 @@
-// Plain configuration of the hardware model. Filled once by the loader (runtime/config), immutable afterwards.
-// Units are in the names. Sources of the numbers stand beside them in the product JSON files.
+// Plain configuration of the hardware model. Filled once by the loader (runtime/config), immutable
+// afterwards. Units are in the names. Sources of the numbers stand beside them in the product JSON files.
 #pragma once
 
 #include <array>
@@ -12,12 +12,22 @@
 
 namespace vatlas::sim {
 
-// Classes of vector instruction that the product file prices: cycles = fixed + perRepeat * (256-byte repeats).
+// Classes of vector instruction that the product file prices: cycles = fixed + perRepeat * (256-byte
+// repeats).
 enum class VectorOp : std::uint8_t {
-  Add, Mul, Sub, Div, MaxMin, Logic, Duplicate,
+  Add,
+  Mul,
+  Sub,
+  Div,
+  MaxMin,
+  Logic,
+  Duplicate,
   Cast,        // between 16- and 32-bit types; repeats are counted on the wider side
   CastWiden8,  // from an 8-bit type; repeats are counted on the destination side
-  Broadcast, ReduceSum, Copy, Transcendental,
+  Broadcast,
+  ReduceSum,
+  Copy,
+  Transcendental,
   Count
 };
 inline constexpr std::size_t kVectorOpCount = static_cast<std::size_t>(VectorOp::Count);
@@ -30,13 +40,13 @@ struct VectorCost {
 // One AI core's front end, vector unit and DMA engines.
 struct CoreConfig {
   double clockMhz = 0;
-  std::uint64_t ubBytes = 0;        // physical unified buffer
-  std::uint64_t ubUsableBytes = 0;  // what kernels may allocate
-  double scalarIssueCycles = 0;     // scalar cycles that one API call costs before it reaches its pipe
-  double scalarLoadCycles = 0;      // a scalar load from global memory
-  double mteIssueCycles = 0;        // least time between two copies on one DMA engine
-  double mteLoadBytesPerCycle = 0;  // global memory to UB, per core
-  double mteStoreBytesPerCycle = 0; // UB to global memory, per core
+  std::uint64_t ubBytes = 0;         // physical unified buffer
+  std::uint64_t ubUsableBytes = 0;   // what kernels may allocate
+  double scalarIssueCycles = 0;      // scalar cycles that one API call costs before it reaches its pipe
+  double scalarLoadCycles = 0;       // a scalar load from global memory
+  double mteIssueCycles = 0;         // least time between two copies on one DMA engine
+  double mteLoadBytesPerCycle = 0;   // global memory to UB, per core
+  double mteStoreBytesPerCycle = 0;  // UB to global memory, per core
   std::array<VectorCost, kVectorOpCount> vector{};
 };
 
@@ -69,15 +79,15 @@ struct LaunchConfig {
   SimTime dispatch = 0;      // scheduler picks the task up (host side of the task)
   SimTime hardwareInit = 0;  // inside the task
   SimTime softwareInit = 0;
-  SimTime report = 0;        // last core done to completion visible
-  SimTime perBlock = 0;      // blocks are handed to the cores one after another
+  SimTime report = 0;    // last core done to completion visible
+  SimTime perBlock = 0;  // blocks are handed to the cores one after another
 };
 
 struct HostConfig {
-  SimTime apiCall = 0;           // any call without a figure of its own
-  SimTime launch = 0;            // enqueueing a kernel
-  SimTime streamSynchronize = 0; // waking up a synchronizing thread
-  SimTime event = 0;             // event record or wait on the device
+  SimTime apiCall = 0;            // any call without a figure of its own
+  SimTime launch = 0;             // enqueueing a kernel
+  SimTime streamSynchronize = 0;  // waking up a synchronizing thread
+  SimTime event = 0;              // event record or wait on the device
 };
 
 struct ProductConfig {
@@ -96,8 +106,8 @@ struct ProductConfig {
   PcieConfig pcie;
   LaunchConfig launch;
   HostConfig host;
-  double systemCounterMhz = 0;      // GetSystemCycle
-  SimTime kernelTimeout = 0;        // a kernel that has not ended by then is stopped (AIV default)
+  double systemCounterMhz = 0;  // GetSystemCycle
+  SimTime kernelTimeout = 0;    // a kernel that has not ended by then is stopped (AIV default)
 };
 
 enum class LinkKind : std::uint8_t { UnifiedBus, Pcie };
@@ -127,7 +137,8 @@ struct ClusterConfig {
   std::vector<LinkConfig> links;  // expanded from the topology
   std::string driverVersion;
   std::string toolkitVersion;
-  std::uint32_t hcclBufferSizeMb = 200;  // default of a communicator, overridden by HCCL_BUFFSIZE and its own config
+  std::uint32_t hcclBufferSizeMb =
+      200;  // default of a communicator, overridden by HCCL_BUFFSIZE and its own config
   Switches switches;
 };
 

@@ -1,8 +1,10 @@
-// What an AI core offers to the kernel code that runs on it: the one header of sim/ that kernels/ may include.
+// What an AI core offers to the kernel code that runs on it: the one header of sim/ that kernels/ may
+// include.
 //
-// A call has its effect on the bytes at once, in program order, and leaves a compact record from which the engine
-// works out the time (docs/design.md). All functions must be called from a kernel block; elsewhere they throw
-// std::logic_error. They may throw KernelUnwind (cancel or fault); kernel API functions are therefore not noexcept.
+// A call has its effect on the bytes at once, in program order, and leaves a compact record from which the
+// engine works out the time (docs/design.md). All functions must be called from a kernel block; elsewhere
+// they throw std::logic_error. They may throw KernelUnwind (cancel or fault); kernel API functions are
+// therefore not noexcept.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +20,15 @@ enum class Pipe : std::uint8_t { S, V, M, Mte1, Mte2, Mte3, Fix, Count };
 inline constexpr std::size_t kPipeCount = static_cast<std::size_t>(Pipe::Count);
 
 enum class KernelFault : std::uint8_t {
-  BadAccess,       // address outside every allocation, or outside UB
+  BadAccess,  // address outside every allocation, or outside UB
   Misaligned,
   StackOverflow,
   DivisionByZero,
   IllegalInstruction,
-  Exception,       // the kernel threw
-  Endless,         // stopped by the watchdog
-  ApiMisuse,       // an API call with arguments the hardware does not accept
-  WindowOverrun,   // a kernel would write past a communicator's window
+  Exception,      // the kernel threw
+  Endless,        // stopped by the watchdog
+  ApiMisuse,      // an API call with arguments the hardware does not accept
+  WindowOverrun,  // a kernel would write past a communicator's window
 };
 
 // Shape of a DMA copy: `count` rows of `bytes` bytes; strides are distances between row starts, in bytes.
@@ -55,7 +57,8 @@ class CorePort {
   }
   static CorePort* currentOrNull() noexcept { return currentCorePort; }
 
-  // Identity -----------------------------------------------------------------------------------------------------
+  // Identity
+  // -----------------------------------------------------------------------------------------------------
   int blockIdx() const noexcept { return blockIdx_; }
   int blockNum() const noexcept { return blockNum_; }
   int deviceId() const noexcept { return deviceId_; }
@@ -68,11 +71,12 @@ class CorePort {
   // Room for the kernel API's own per-block state (its current TPipe); zero when the block starts.
   void*& apiState() noexcept { return apiState_; }
 
-  // Instructions -------------------------------------------------------------------------------------------------
-  // A vector instruction whose effect the caller has applied; repeats = 256-byte repeats, at least 1.
+  // Instructions
+  // ------------------------------------------------------------------------------------------------- A
+  // vector instruction whose effect the caller has applied; repeats = 256-byte repeats, at least 1.
   void vector(VectorOp op, std::uint32_t repeats);
-  // DMA: global memory (any card) to UB on MTE2, UB to global memory on MTE3. Both ranges are checked; a bad one
-  // faults the block. Rows whose shape is empty do nothing.
+  // DMA: global memory (any card) to UB on MTE2, UB to global memory on MTE3. Both ranges are checked; a bad
+  // one faults the block. Rows whose shape is empty do nothing.
   void copyIn(void* ub, const void* gm, const CopyShape& shape);
   void copyOut(void* gm, const void* ub, const CopyShape& shape);
   void setFlag(Pipe src, Pipe dst, int id);   // after all earlier work of src; id 0..7
@@ -108,8 +112,8 @@ class CorePort {
   const Switches* switches_ = nullptr;
 };
 
-// Thrown through kernel code to unwind a block that is cancelled or has faulted. Kernels must let it pass; one that
-// swallows it meets it again at its next API call.
+// Thrown through kernel code to unwind a block that is cancelled or has faulted. Kernels must let it pass;
+// one that swallows it meets it again at its next API call.
 struct KernelUnwind {};
 
 }  // namespace vatlas::sim

@@ -1,5 +1,5 @@
-// The memories of the cards: real memory at fixed addresses, one reserved range a card, committed when touched.
-// Allocation is thread-safe; the model reads the record of allocations without a lock.
+// The memories of the cards: real memory at fixed addresses, one reserved range a card, committed when
+// touched. Allocation is thread-safe; the model reads the record of allocations without a lock.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Sizes are rounded up to 32 bytes, addresses aligned to at least 64. `zeroed` memory reads as zero (communicator
-  // windows); other memory holds whatever was there.
+  // Sizes are rounded up to 32 bytes, addresses aligned to at least 64. `zeroed` memory reads as zero
+  // (communicator windows); other memory holds whatever was there.
   MemoryStatus allocate(int card, std::uint64_t bytes, std::uint64_t alignment, bool zeroed, void*& address);
   MemoryStatus release(void* address);
 

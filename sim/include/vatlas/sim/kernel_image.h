@@ -1,5 +1,5 @@
-// The table that a device image (a shared object with kernels) exports. Plain C data: an image built by any compiler
-// of the platform loads; a version that does not match is refused.
+// The table that a device image (a shared object with kernels) exports. Plain C data: an image built by any
+// compiler of the platform loads; a version that does not match is refused.
 #pragma once
 
 #include <cstdint>

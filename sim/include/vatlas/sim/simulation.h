@@ -81,10 +81,11 @@ struct ResourceReport {
 };
 
 struct SimulationOptions {
-  std::uint64_t hostMemoryCeiling = 0;   // 0: what the machine offers
-  std::size_t recordLimit = 4096;        // records a core may run ahead of time; never changes results
-  std::uint64_t resumeSeed = 0;          // not 0: blocks are resumed in a shuffled order (tests); never changes results
-  int watchdogMilliseconds = 10'000;     // wall time a block may compute without an API call; 0: no limit
+  std::uint64_t hostMemoryCeiling = 0;  // 0: what the machine offers
+  std::size_t recordLimit = 4096;       // records a core may run ahead of time; never changes results
+  std::uint64_t resumeSeed =
+      0;  // not 0: blocks are resumed in a shuffled order (tests); never changes results
+  int watchdogMilliseconds = 10'000;  // wall time a block may compute without an API call; 0: no limit
 };
 
 class Simulation {
@@ -97,36 +98,39 @@ class Simulation {
   const ClusterConfig& cluster() const;
   DeviceMemory& memory();
 
-  // Calls `action` at simulated time `at`. An action may add events, launches and copies, also at its own time.
+  // Calls `action` at simulated time `at`. An action may add events, launches and copies, also at its own
+  // time.
   void schedule(SimTime at, EventOrder order, std::function<void()> action);
 
-  // Runs the parts of a launch side by side (one for an ordinary kernel, one a rank for a communicator's). Each part
-  // begins at its own `start`. `done` is called once a part, at its end. When one part faults, the others are
-  // cancelled and end with a fault that names it.
+  // Runs the parts of a launch side by side (one for an ordinary kernel, one a rank for a communicator's).
+  // Each part begins at its own `start`. `done` is called once a part, at its end. When one part faults, the
+  // others are cancelled and end with a fault that names it.
   void launch(std::vector<KernelLaunch> parts, LaunchDone done);
 
-  // Moves bytes between host and device or between devices: the bytes at once, the time through the fabric. `done`
-  // gets the time at which it is complete. Addresses have been checked by the caller.
+  // Moves bytes between host and device or between devices: the bytes at once, the time through the fabric.
+  // `done` gets the time at which it is complete. Addresses have been checked by the caller.
   struct Copy {
     enum class Kind : std::uint8_t { HostToDevice, DeviceToHost, DeviceToDevice, Set } kind;
-    int device = 0;      // the device side (source of DeviceToDevice)
-    int peer = 0;        // destination of DeviceToDevice
+    int device = 0;  // the device side (source of DeviceToDevice)
+    int peer = 0;    // destination of DeviceToDevice
     void* destination = nullptr;
     const void* source = nullptr;
-    int value = 0;       // Set
+    int value = 0;  // Set
     std::uint64_t bytes = 0;
     SimTime start = 0;
     EventOrder order;
   };
   void copy(const Copy& copy, std::function<void(SimTime end)> done);
 
-  // Handles every event earlier than `limit`, in order, and returns the time of the next one (kNever: none is left).
+  // Handles every event earlier than `limit`, in order, and returns the time of the next one (kNever: none is
+  // left).
   SimTime run(SimTime limit);
   SimTime nextEvent() const;
   SimTime now() const;  // of the last event handled
-  // Launches whose blocks all wait for memory that nobody is about to write (no event is left that could wake them).
+  // Launches whose blocks all wait for memory that nobody is about to write (no event is left that could wake
+  // them).
   bool stalled() const;
-  void cancelAll();     // ends every launch with a fault; for teardown and Ctrl-C
+  void cancelAll();  // ends every launch with a fault; for teardown and Ctrl-C
   // run() looks at the flag between blocks and events and returns early when it is set; null: none.
   void setStopFlag(const std::atomic<bool>* flag);
 
@@ -141,9 +145,9 @@ class Simulation {
   std::unique_ptr<State> state_;
 };
 
-// The SystemC side: a small fixed model (clock, the process that runs the engine, TLM-2.0 sockets between each card and
-// the fabric and for the host link), elaborated once a process. One thread at a time may be in run(); it may be another
-// one later.
+// The SystemC side: a small fixed model (clock, the process that runs the engine, TLM-2.0 sockets between
+// each card and the fabric and for the host link), elaborated once a process. One thread at a time may be in
+// run(); it may be another one later.
 class SystemCShell {
  public:
   static SystemCShell& instance();

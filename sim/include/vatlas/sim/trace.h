@@ -20,8 +20,8 @@ struct TraceSpan {
   std::string_view name;
   SimTime start = 0;
   SimTime end = 0;
-  std::uint64_t bytes = 0;   // copies
-  int peer = -1;             // copies: the card of the memory, when it is another
+  std::uint64_t bytes = 0;  // copies
+  int peer = -1;            // copies: the card of the memory, when it is another
 };
 
 class TraceSink {
