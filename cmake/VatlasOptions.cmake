@@ -41,9 +41,17 @@ if(VATLAS_SANITIZE)
   add_link_options(-fsanitize=${VATLAS_SANITIZE})
 endif()
 
+# Functions of the library call each other directly: nobody replaces them by symbols of their own.
+add_compile_options(-fno-semantic-interposition)
+add_link_options(-Wl,-Bsymbolic-functions)
+
 # Flags of our own code.
 add_library(vatlas_flags INTERFACE)
 target_compile_options(vatlas_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
   $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>
   -Wno-restrict  # GCC 12 sees overlaps in std::string that are not there (its bug 105651)
   -fdiagnostics-color=auto)
+if(VATLAS_SANITIZE)
+  # GCC cannot follow the sanitizers' own code.
+  target_compile_options(vatlas_flags INTERFACE -Wno-maybe-uninitialized)
+endif()

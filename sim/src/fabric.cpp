@@ -143,58 +143,57 @@ void Fabric::State::predict(Path& path) {
   path.next = path.updated + (wait <= 0 ? 0 : static_cast<SimTime>(std::ceil(wait - 1e-6)));
 }
 
-bool Fabric::State::earlier(PathId a, PathId b) const {
-  const Path& x = paths[a];
-  const Path& y = paths[b];
-  return x.next != y.next ? x.next < y.next : x.flows.front().key < y.flows.front().key;
+void Fabric::State::set(std::size_t index, const Due& due) {
+  order[index] = due;
+  paths[due.path].heapIndex = static_cast<int>(index);
 }
 
 void Fabric::State::siftUp(std::size_t index) {
-  const PathId id = order[index];
-  while (index > 0 && earlier(id, order[(index - 1) / 2])) {
-    order[index] = order[(index - 1) / 2];
-    paths[order[index]].heapIndex = static_cast<int>(index);
+  const Due due = order[index];
+  while (index > 0 && due < order[(index - 1) / 2]) {
+    set(index, order[(index - 1) / 2]);
     index = (index - 1) / 2;
   }
-  order[index] = id;
-  paths[id].heapIndex = static_cast<int>(index);
+  set(index, due);
 }
 
 void Fabric::State::siftDown(std::size_t index) {
-  const PathId id = order[index];
+  const Due due = order[index];
   for (;;) {
     std::size_t child = 2 * index + 1;
     if (child >= order.size()) break;
-    if (child + 1 < order.size() && earlier(order[child + 1], order[child])) ++child;
-    if (!earlier(order[child], id)) break;
-    order[index] = order[child];
-    paths[order[index]].heapIndex = static_cast<int>(index);
+    if (child + 1 < order.size() && order[child + 1] < order[child]) ++child;
+    if (!(order[child] < due)) break;
+    set(index, order[child]);
     index = child;
   }
-  order[index] = id;
-  paths[id].heapIndex = static_cast<int>(index);
+  set(index, due);
 }
 
 void Fabric::State::place(PathId id) {
   Path& path = paths[id];
+  const Due due{path.next, path.flows.front().key, id};
   if (path.heapIndex < 0) {
     path.heapIndex = static_cast<int>(order.size());
-    order.push_back(id);
+    order.push_back(due);
+    siftUp(order.size() - 1);
+    return;
   }
-  siftUp(static_cast<std::size_t>(path.heapIndex));
-  siftDown(static_cast<std::size_t>(path.heapIndex));
+  const auto index = static_cast<std::size_t>(path.heapIndex);
+  const bool sooner = due < order[index];
+  order[index] = due;
+  sooner ? siftUp(index) : siftDown(index);
 }
 
 void Fabric::State::removeFromOrder(PathId id) {
   const auto index = static_cast<std::size_t>(paths[id].heapIndex);
   paths[id].heapIndex = -1;
-  const PathId last = order.back();
+  const Due last = order.back();
   order.pop_back();
-  if (last == id) return;
-  order[index] = last;
-  paths[last].heapIndex = static_cast<int>(index);
-  siftUp(index);
-  siftDown(static_cast<std::size_t>(paths[last].heapIndex));
+  if (last.path == id) return;
+  const bool sooner = last < order[index];
+  set(index, last);
+  sooner ? siftUp(index) : siftDown(index);
 }
 
 void Fabric::State::occupy(Resource& resource, SimTime now, int change) {
@@ -274,7 +273,7 @@ void Fabric::start(SimTime now, PathId id, std::uint64_t bytes, std::uint64_t ke
 
 SimTime Fabric::nextCompletion() const {
   const State& s = *state_;
-  SimTime next = s.order.empty() ? kNever : s.paths[s.order.front()].next;
+  SimTime next = s.order.empty() ? kNever : s.order.front().next;
   if (!s.instant.empty()) next = std::min(next, s.instant.front().time);
   return next;
 }
@@ -283,17 +282,15 @@ Fabric::Completion Fabric::popCompletion() {
   State& s = *state_;
   if (!s.instant.empty()) {
     const Completion first = s.instant.front();
-    const bool flowFirst = !s.order.empty() && [&] {
-      const Path& path = s.paths[s.order.front()];
-      return laterCompletion(first, {path.next, path.flows.front().key});
-    }();
+    const bool flowFirst =
+        !s.order.empty() && laterCompletion(first, {s.order.front().next, s.order.front().key});
     if (!flowFirst) {
       std::pop_heap(s.instant.begin(), s.instant.end(), laterCompletion);
       s.instant.pop_back();
       return first;
     }
   }
-  const PathId id = s.order.front();
+  const PathId id = s.order.front().path;
   Path& path = s.paths[id];
   const SimTime now = path.next;
   const bool wasSaturated = s.saturated(path);

@@ -42,6 +42,15 @@ struct Path {
   bool marked = false;      // in the component that is being computed
 };
 
+// A busy path's place in the order of completions; holds what is compared, so that the heap stays in the
+// cache.
+struct Due {
+  SimTime next = 0;
+  std::uint64_t key = 0;
+  PathId path = 0;
+  bool operator<(const Due& other) const { return next != other.next ? next < other.next : key < other.key; }
+};
+
 struct Fabric::State {
   explicit State(const ClusterConfig& cluster);
 
@@ -49,7 +58,7 @@ struct Fabric::State {
   void addPaths(const ClusterConfig& cluster);
   void advance(Path& path, SimTime now) const;
   void place(PathId id);  // after `next` has changed
-  bool earlier(PathId a, PathId b) const;
+  void set(std::size_t index, const Due& due);
   void siftUp(std::size_t index);
   void siftDown(std::size_t index);
   void removeFromOrder(PathId id);
@@ -67,7 +76,7 @@ struct Fabric::State {
   std::vector<Resource> resources;
   std::vector<Path> paths;
   std::vector<PathId> table;        // by (traffic, card, memory)
-  std::vector<PathId> order;        // heap of busy paths by (next, key)
+  std::vector<Due> order;           // heap of busy paths, the first to complete on top
   std::vector<Completion> instant;  // heap of transfers without bytes
   FabricObserver* observer = nullptr;
 
