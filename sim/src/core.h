@@ -17,28 +17,35 @@ namespace vatlas::sim {
 class Machine;
 struct LaunchPart;
 
-// Times at which flags were set, waiting for their waits. Flags are binary on the card; a short queue is
-// enough.
+// Times at which a flag was set, waiting for their waits. Flags are binary on the card: one time is the rule.
 class FlagQueue {
  public:
-  bool empty() const noexcept { return head_ == times_.size(); }
-  void push(SimTime at) { times_.push_back(at); }
+  bool empty() const noexcept { return count_ == 0; }
+  void push(SimTime at) {
+    if (count_++ == 0) {
+      first_ = at;
+      return;
+    }
+    if (!rest_) rest_ = std::make_unique<std::vector<SimTime>>();
+    rest_->push_back(at);
+  }
   SimTime pop() {
-    const SimTime at = times_[head_++];
-    if (head_ == times_.size()) {
-      times_.clear();
-      head_ = 0;
+    const SimTime at = first_;
+    if (--count_ > 0) {
+      first_ = rest_->front();
+      rest_->erase(rest_->begin());
     }
     return at;
   }
   void clear() {
-    times_.clear();
-    head_ = 0;
+    count_ = 0;
+    if (rest_) rest_->clear();
   }
 
  private:
-  std::vector<SimTime> times_;
-  std::size_t head_ = 0;
+  SimTime first_ = 0;
+  std::uint32_t count_ = 0;
+  std::unique_ptr<std::vector<SimTime>> rest_;
 };
 
 enum class BlockState : std::uint8_t {
@@ -77,7 +84,7 @@ class Core final : public CorePort {
   ~Core() = default;
 
   static constexpr int kInternalFlag = 8;  // first flag id of the engine's own (barriers); kernels have 0..7
-  static constexpr int kFlagIds = 16;
+  static constexpr int kFlagIds = 9;
 
   // The functional side (implemented in core_port.cpp)
   // -------------------------------------------------------------
@@ -131,11 +138,22 @@ class Core final : public CorePort {
   const int index;
   const std::uint32_t gid;  // over all cards, the tie-break of simultaneous events
 
-  // Functional state.
+  // Replay state.
+  std::array<PipeState, kPipeCount> pipes;
+  std::array<std::unique_ptr<std::array<FlagQueue, kFlagIds>>, kPipeCount * kPipeCount> flags;
+  std::vector<SimTime> epochTimes;  // [e - epochBase]: when scalar wait e was over
+  std::uint32_t epochBase = 0;
+  SimTime pollStart = 0;  // of the last small read
+  SimTime decided = 0;    // of the last look at one
+  std::uint32_t generation = 0;
+  std::uint32_t sequence = 0;
+  LaunchPart* part = nullptr;
   BlockState state = BlockState::None;
+  bool traced = false;
+
+  // Functional state.
   bool cancelled = false;
   bool mergeOpen = false;
-  bool traced = false;
   bool entered = false;         // the block has run at least once
   int unwinds = 0;              // API calls since it was cancelled
   std::uint32_t sinceOpen = 0;  // records since the open read
@@ -147,22 +165,11 @@ class Core final : public CorePort {
   OpenRead open;
   RunningBlock running;
   std::unique_ptr<Fiber> fiber;
-  LaunchPart* part = nullptr;
   bool faulted = false;
   KernelFault faultKind = KernelFault::Exception;
   std::string faultText;
   const void* faultAddress = nullptr;
   SimTime cycleTime = 0;
-
-  // Replay state.
-  std::array<PipeState, kPipeCount> pipes;
-  std::array<std::unique_ptr<std::array<FlagQueue, kFlagIds>>, kPipeCount * kPipeCount> flags;
-  std::vector<SimTime> epochTimes;  // [e - epochBase]: when scalar wait e was over
-  std::uint32_t epochBase = 0;
-  SimTime pollStart = 0;  // of the last small read
-  SimTime decided = 0;    // of the last look at one
-  std::uint32_t generation = 0;
-  std::uint32_t sequence = 0;
 };
 
 Core& asCore(CorePort& port);

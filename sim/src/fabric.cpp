@@ -278,6 +278,11 @@ SimTime Fabric::nextCompletion() const {
   return next;
 }
 
+std::uint64_t Fabric::keyNear(std::size_t place) const {
+  const State& s = *state_;
+  return place < s.order.size() ? s.order[place].key : 0;
+}
+
 Fabric::Completion Fabric::popCompletion() {
   State& s = *state_;
   if (!s.instant.empty()) {

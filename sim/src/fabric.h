@@ -72,9 +72,10 @@ class Fabric {
     SimTime time;
     std::uint64_t key;
   };
-  SimTime nextCompletion() const;  // kNever when nothing flows
-  Completion popCompletion();      // the earliest by (time, key); precondition: nextCompletion() != kNever
-  void cancelAll();                // forgets what flows; use figures stay
+  SimTime nextCompletion() const;                  // kNever when nothing flows
+  std::uint64_t keyNear(std::size_t place) const;  // of a transfer that completes soon; a hint
+  Completion popCompletion();  // the earliest by (time, key); precondition: nextCompletion() != kNever
+  void cancelAll();            // forgets what flows; use figures stay
 
   int resourceCount() const;
   ResourceUse use(int resource) const;

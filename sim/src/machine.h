@@ -140,6 +140,7 @@ class Machine final : private FabricObserver {
   // machine.cpp
   void beginCopy(const Simulation::Copy& copy, std::function<void(SimTime)> done);
   void handleNext(SimTime at);
+  void prefetchSoon() const;
   bool stopRequested() const;
 
   // launches.cpp
@@ -193,7 +194,12 @@ class Machine final : private FabricObserver {
   FaultGuard guard_;
   std::mt19937_64 shuffle_;
 
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
+  struct EventHeap : std::priority_queue<Event, std::vector<Event>, std::greater<>> {
+    const std::vector<Event>& events() const {
+      return c;
+    }  // the first is the next; the next two are likely after it
+  };
+  EventHeap heap_;
   std::vector<std::function<void()>> actions_;
   std::vector<std::uint32_t> freeActions_;
   std::priority_queue<Action, std::vector<Action>, std::greater<>> actionHeap_;
