@@ -134,8 +134,10 @@ int runChecked(const RunOptions& options) {
   const int init = aclInit(nullptr);
   if (init != 0) throw UsageError(aclGetRecentErrMsg());
   StatusLine status(!options.quiet);
-  std::vector<RankState> states =
-      runRanks(options, *inputs, ranks, [&](int, const char* what) { status.show(what); });
+  std::vector<RankState> states = runRanks(options, *inputs, ranks, [&](int, const char* what) {
+    if (interrupted()) throw std::runtime_error("interrupted");
+    status.show(what);
+  });
   int exitCode = reportFailure(states);
   if (exitCode == kExitEqual && !interrupted()) {
     const char* report = vatlasReportJson();
