@@ -55,3 +55,6 @@ if(VATLAS_SANITIZE)
   # GCC cannot follow the sanitizers' own code.
   target_compile_options(vatlas_flags INTERFACE -Wno-maybe-uninitialized)
 endif()
+if(VATLAS_SANITIZE MATCHES "thread")
+  target_compile_options(vatlas_flags INTERFACE -Wno-tsan)  # Asio's fences, which the sanitizer does not follow
+endif()

@@ -1,5 +1,5 @@
-// Wall time of the emulated operator, with its reference measured in the same process; opening and closing a machine;
-// processor time of an idle one.
+// Wall time of the emulated operator, with its reference measured in the same process; opening and closing a
+// machine; processor time of an idle one.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -27,12 +27,15 @@ void check(int code, const char* what) {
   std::exit(1);
 }
 
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // Eight ranks, driven by one host thread.
 class Cluster {
  public:
-  explicit Cluster(int64_t elements) : rows_(std::max<int64_t>(elements / kHidden, 8)), hidden_(elements / rows_) {
+  explicit Cluster(int64_t elements)
+      : rows_(std::max<int64_t>(elements / kHidden, 8)), hidden_(elements / rows_) {
     check(vatlasUseCluster("ascend950dt_8p"), "cluster");
     check(aclInit(nullptr), "aclInit");
     int32_t devices[kRanks] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -54,7 +57,8 @@ class Cluster {
       const int64_t shape[2] = {rows_, hidden_};
       const int64_t scaleShape[3] = {rows_, hidden_ / 64, 2};
       r.tensors[0] = aclCreateTensor(shape, 2, ACL_FLOAT8_E4M3FN, nullptr, 0, ACL_FORMAT_ND, shape, 2, r.x);
-      r.tensors[1] = aclCreateTensor(scaleShape, 3, ACL_FLOAT8_E8M0, nullptr, 0, ACL_FORMAT_ND, scaleShape, 3, r.scales);
+      r.tensors[1] =
+          aclCreateTensor(scaleShape, 3, ACL_FLOAT8_E8M0, nullptr, 0, ACL_FORMAT_ND, scaleShape, 3, r.scales);
       r.tensors[2] = aclCreateTensor(shape, 2, ACL_BF16, nullptr, 0, ACL_FORMAT_ND, shape, 2, r.output);
     }
   }
@@ -66,7 +70,9 @@ class Cluster {
       aclrtSetCurrentContext(r.context);
       uint64_t workspace = 0;
       aclOpExecutor* executor = nullptr;
-      check(aclnnQuantAllReduceGetWorkspaceSize(r.tensors[0], r.tensors[1], group_, "sum", r.tensors[2], &workspace, &executor), "phase 1");
+      check(aclnnQuantAllReduceGetWorkspaceSize(r.tensors[0], r.tensors[1], group_, "sum", r.tensors[2],
+                                                &workspace, &executor),
+            "phase 1");
       check(aclnnQuantAllReduce(r.workspace, workspace, executor, nullptr), "phase 2");
     }
     for (Rank& r : ranks_) {
@@ -85,7 +91,8 @@ class Cluster {
     }
     const double start = seconds();
     for (const Rank& r : ranks_) {
-      vatlas::bench::floorLoop(x, scales, static_cast<std::uint16_t*>(r.output), static_cast<std::size_t>(rows_ * hidden_));
+      vatlas::bench::floorLoop(x, scales, static_cast<std::uint16_t*>(r.output),
+                               static_cast<std::size_t>(rows_ * hidden_));
     }
     return seconds() - start;
   }
@@ -102,7 +109,8 @@ class Cluster {
   static void* upload(const std::vector<std::uint8_t>& data) {
     void* memory = nullptr;
     check(aclrtMalloc(&memory, data.size(), ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
-    check(aclrtMemcpy(memory, data.size(), data.data(), data.size(), ACL_MEMCPY_HOST_TO_DEVICE), "aclrtMemcpy");
+    check(aclrtMemcpy(memory, data.size(), data.data(), data.size(), ACL_MEMCPY_HOST_TO_DEVICE),
+          "aclrtMemcpy");
     return memory;
   }
   int64_t rows_;
@@ -127,7 +135,12 @@ void quantAllReduce(benchmark::State& state) {
   state.counters["floor_ms"] = floor * 1e3;
   state.counters["ratio"] = best / floor;
 }
-BENCHMARK(quantAllReduce)->Arg(64 << 10)->Arg(1 << 20)->Arg(16 << 20)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(quantAllReduce)
+    ->Arg(64 << 10)
+    ->Arg(1 << 20)
+    ->Arg(16 << 20)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 void openAndClose(benchmark::State& state) {
   for (auto _ : state) {
@@ -143,7 +156,9 @@ BENCHMARK(openAndClose)->UseRealTime()->Unit(benchmark::kMillisecond);
 double processorSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto of = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+  const auto of = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
   return of(usage.ru_utime) + of(usage.ru_stime);
 }
 

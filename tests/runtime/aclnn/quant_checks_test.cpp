@@ -297,7 +297,8 @@ TEST_CASE("bad addresses end the kernel, with an explanation at the next synchro
       aclOpExecutor* executor = nullptr;
       uint64_t size = 0;
       same(aclnnQuantAllReduceGetWorkspaceSize(tensors.make(c.x), tensors.make(c.scales), c.group.c_str(),
-                                                "sum", tensors.make(c.output), &size, &executor), 0);
+                                               "sum", tensors.make(c.output), &size, &executor),
+           0);
       same(aclnnQuantAllReduce(workspace, size, executor, nullptr), 0);
       same(aclrtSynchronizeStream(nullptr), ACL_ERROR_RT_VECTOR_CORE_EXCEPTION);
       contains(message(), "no live allocation");

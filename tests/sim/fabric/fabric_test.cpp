@@ -209,7 +209,8 @@ TEST_CASE("random traffic on random graphs agrees with the textbook") {
     std::vector<LinkConfig> links;
     for (int a = 0; a < ranks; ++a) {
       for (int b = a + 1; b < ranks; ++b) {
-        if (b == a + 1 || random() % 2 == 0) links.push_back(link(a, b, 1e9 * static_cast<double>(10 + random() % 60)));
+        if (b == a + 1 || random() % 2 == 0)
+          links.push_back(link(a, b, 1e9 * static_cast<double>(10 + random() % 60)));
       }
     }
     const ClusterConfig c = cluster(ranks, links);
