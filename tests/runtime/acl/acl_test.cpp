@@ -42,7 +42,9 @@ TEST_CASE("identity of the machine") {
   size_t free = 0;
   size_t total = 0;
   REQUIRE(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total) == ACL_SUCCESS);
+#if !defined(__SANITIZE_THREAD__)  // which leaves less room
   CHECK(total == std::size_t{128} << 30);
+#endif
   void* memory = nullptr;
   REQUIRE(aclrtMalloc(&memory, 1 << 20, ACL_MEM_MALLOC_NORMAL_ONLY) == ACL_SUCCESS);
   size_t less = 0;

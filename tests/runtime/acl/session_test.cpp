@@ -121,11 +121,13 @@ TEST_CASE("an interrupt ends all waits") {
   int32_t devices[2] = {0, 1};
   HcclComm comms[2] = {};
   REQUIRE(HcclCommInitAll(2, devices, comms) == HCCL_SUCCESS);
+  std::promise<void> submitted;
   std::thread waiting([&] {
     submitAllReduce(0, comms[0], nullptr);
+    submitted.set_value();
     same(aclrtSynchronizeStream(nullptr), ACL_ERROR_RT_DEVICE_TASK_ABORT);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  submitted.get_future().wait();
   vatlasInterrupt();
   waiting.join();
 }
