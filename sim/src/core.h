@@ -71,6 +71,7 @@ struct OpenRead {
   std::uint64_t bytes = 0;
   std::uint64_t poll = 0;  // position of the Poll record
   SimTime arrival = 0;     // of the last change
+  SimTime changed = -1;    // ... while the block was held up between the read and the look at it
   // What comes after the look, taken back if the kernel repeats the read.
   std::array<std::uint64_t, kPipeCount> tails{};
   std::uint32_t epoch = 0;
@@ -100,6 +101,7 @@ class Core final : public CorePort {
   void openRead(std::uintptr_t address, std::uint64_t bytes, bool scalar);
   void markDecision();
   void rollBack();
+  bool readsFlagAgain(std::uintptr_t address);
   bool beginSmallRead(std::uintptr_t address, std::uint64_t bytes, bool scalar);
   std::uint64_t commitOf(std::size_t p) const {
     return open.valid && open.observed ? open.tails[p] : pipes[p].queue.tail();
@@ -157,6 +159,9 @@ class Core final : public CorePort {
   bool entered = false;         // the block has run at least once
   int unwinds = 0;              // API calls since it was cancelled
   std::uint32_t sinceOpen = 0;  // records since the open read
+  std::array<std::uintptr_t, 16>
+      flagReads{};  // addresses of the last flag-sized reads, for loops over several flags
+  std::uint32_t nextFlagRead = 0;
   std::uint32_t epoch = 0;
   std::uint32_t issue = 0;
   std::uint32_t lastMergeIssue = 0;

@@ -83,7 +83,9 @@ void moveRows(std::byte* to, std::int64_t toStride, const std::byte* from, std::
   }
 }
 
-// Reads of this size and less are of flags: the block waits until they have come in time.
+// Reads of this size and less may be of flags. One that is made again waits until the replay has come to it,
+// so that it sees what is there at that time: loops over several flags, and flags that are looked at now and
+// then.
 constexpr std::uint64_t kFlagBytes = 64;
 // A loop round a poll has fewer instructions than this; a read with more behind it is no poll.
 constexpr std::uint32_t kLongestPoll = 1u << 16;
@@ -134,7 +136,7 @@ void CorePort::copyIn(void* ub, const void* gm, const CopyShape& shape) {
   record.peer = memory == core.card ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(memory);
   record.value = static_cast<std::uint32_t>(shape.total());  // UB is smaller than 4 GiB
   record.small = small;
-  record.hold =
+  (small && shape.bytes <= kFlagBytes && core.readsFlagAgain(address)) ||
       (small && shape.bytes <= kFlagBytes) ||
       core.machine.pending.overlaps(reinterpret_cast<std::uintptr_t>(from + span.first), span.bytes);
   core.push(Pipe::Mte2, record, record.hold);
@@ -410,16 +412,25 @@ bool Core::tooFarAhead() const {
 }
 
 void Core::yield(BlockState why) {
+  const bool watches = why == BlockState::Full && open.valid;
+  if (watches) machine.waitForWrite(*this);
   state = why;
   running.inApi.store(true, std::memory_order_relaxed);
   fiber->suspend();
   running.inApi.store(true, std::memory_order_relaxed);
+  if (watches) machine.stopWaiting(*this);
   if (cancelled) throw KernelUnwind{};
 }
 
 bool Core::repeatsOpenRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) const {
   return open.valid && open.observed && open.address == address && open.bytes == bytes &&
          open.scalar == scalar;
+}
+
+bool Core::readsFlagAgain(std::uintptr_t address) {
+  if (std::find(flagReads.begin(), flagReads.end(), address) != flagReads.end()) return true;
+  flagReads[nextFlagRead++ % flagReads.size()] = address;
+  return false;
 }
 
 // False: the read repeats one that has been looked at; what it waits for has happened, and it leaves no
@@ -488,7 +499,9 @@ void Core::awaitChange() {
   }
   const auto* memory = reinterpret_cast<const std::byte*>(open.address);
   const auto changed = [&] { return std::memcmp(open.content.data(), memory, open.bytes) != 0; };
+  bool waited = false;
   while (!changed()) {
+    waited = true;
     machine.waitForWrite(*this);
     const int before = spurious;
     yield(BlockState::Memory);
@@ -499,7 +512,8 @@ void Core::awaitChange() {
     }
   }
   std::memcpy(open.content.data(), memory, open.bytes);
-  open.arrival = machine.now;
+  open.arrival = waited || open.changed < 0 ? machine.now : open.changed;
+  open.changed = -1;
   open.discarding = true;
   sinceOpen = 0;
 }
@@ -507,6 +521,7 @@ void Core::awaitChange() {
 void Core::openRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) {
   closeOpenRead();
   open.valid = true;
+  open.changed = -1;
   open.observed = false;
   open.scalar = scalar;
   open.address = address;

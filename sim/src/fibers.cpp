@@ -106,7 +106,7 @@ bool Machine::wakeSpuriously() {
   bool any = false;
   for (auto waiter = memoryWaiters_.begin(); waiter != memoryWaiters_.end();) {
     Core& core = *waiter->second;
-    if (core.spurious >= kSpuriousRounds) {
+    if (core.state != BlockState::Memory || core.spurious >= kSpuriousRounds) {
       ++waiter;
       continue;
     }
@@ -123,6 +123,15 @@ void Machine::waitForWrite(Core& core) {
   memoryWaiters_.emplace(core.open.address, &core);
 }
 
+void Machine::stopWaiting(Core& core) {
+  const auto [first, last] = memoryWaiters_.equal_range(core.open.address);
+  for (auto waiter = first; waiter != last; ++waiter) {
+    if (waiter->second != &core) continue;
+    memoryWaiters_.erase(waiter);
+    return;
+  }
+}
+
 void Machine::noteWrite(std::uintptr_t address, std::uint64_t bytes) {
   if (memoryWaiters_.empty()) return;
   const std::uintptr_t first = address - std::min<std::uintptr_t>(address, PendingWrites::kLargest);
@@ -130,6 +139,11 @@ void Machine::noteWrite(std::uintptr_t address, std::uint64_t bytes) {
        waiter != memoryWaiters_.end() && waiter->first < address + bytes;) {
     Core& core = *waiter->second;
     if (waiter->first + core.open.bytes <= address) {
+      ++waiter;
+      continue;
+    }
+    if (core.state != BlockState::Memory) {  // runs ahead, and has read this before
+      core.open.changed = now;
       ++waiter;
       continue;
     }

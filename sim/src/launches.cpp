@@ -68,6 +68,8 @@ void Core::startBlock(LaunchPart& owner, int block, SimTime at) {
   state = BlockState::Ready;
   cancelled = faulted = mergeOpen = entered = false;
   unwinds = 0;
+  flagReads.fill(0);
+  nextFlagRead = 0;
   epoch = issue = 0;
   spurious = 0;
   open.valid = open.polling = open.discarding = false;

@@ -89,6 +89,7 @@ class Machine final : private FabricObserver {
   int checkGlobal(const void* address, std::uint64_t bytes) { return reader_->check(address, bytes); }
   void noteWrite(std::uintptr_t address, std::uint64_t bytes);
   void waitForWrite(Core& core);
+  void stopWaiting(Core& core);
   PathId loadPath(int card, int peer) const {
     return loadPaths_[static_cast<std::size_t>(card * ranks_ + peer)];
   }
