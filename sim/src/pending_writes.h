@@ -38,8 +38,8 @@ class PendingWrites {
   void drop(std::uint32_t core);  // the core's block has been cancelled
 
  private:
-  // Found by the 64 KiB of address space they begin in.
-  static constexpr unsigned kShift = 16;
+  // Found by the 1 KiB of address space they begin in.
+  static constexpr unsigned kShift = 10;
   static constexpr std::size_t kBuckets = 4096;
   static std::size_t bucketOf(std::uintptr_t address) { return (address >> kShift) & (kBuckets - 1); }
   template <class Visit>
