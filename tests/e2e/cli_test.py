@@ -265,6 +265,21 @@ def test_rank_tables():
             expect(run("validate", path), 2, text)
 
 
+def test_environment():
+    result = run("run", "--op", "quant_all_reduce", "--shape", "8,1024", env={"VATLAS_CLUSTER": "ascend950pr_2p"})
+    expect(result, 0, "ascend950pr_2p (2 ranks)")
+    expect(run("run", "--op", "quant_all_reduce", env={"VATLAS_CLUSTER": "nope"}), 2, "nope")
+    digests = set()
+    for simd in ("baseline", "avx2", "avx512"):
+        result = run("run", "--op", "quant_all_reduce", "--shape", "64,1024", "--digest", env={"VATLAS_SIMD": simd})
+        expect(result, 0, "bitwise equal")
+        digests.add(result.stdout.split("sha256 ")[1])
+    assert len(digests) == 1, digests
+    with open("/dev/full", "w") as full:
+        code = subprocess.run([VATLAS, "info"], stdout=full, stderr=subprocess.PIPE, timeout=TIMEOUT).returncode
+    assert code == 2, code
+
+
 def test_info():
     expect(run("info"), 0, "Ascend950DT_9581", "32 / 64", "144", "shipped clusters")
     expect(run("info", "--cluster", "atlas350_8p"), 0, "PCIe", "UB")

@@ -2,6 +2,7 @@
 // usage or configuration, 3 fault of the emulator, 130 interrupted.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ inline constexpr int kExitDifferent = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitFault = 3;
 inline constexpr int kExitInterrupted = 130;
+
+// The cluster file that a command works with: what it was given, else VATLAS_CLUSTER, else the default.
+// Throws runtime::ConfigError when there is none of the name.
+std::filesystem::path clusterFile(const std::string& given);
 
 int runCommand(const RunOptions& options);
 int validateCommand(const std::vector<std::string>& files);

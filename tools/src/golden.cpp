@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <Eigen/Core>
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "decode.h"
 
@@ -33,10 +36,24 @@ float widen(const DType& type, const std::uint8_t* bytes) {
   return value;
 }
 
-// The value as the output type would hold it, widened again: rounded to nearest even.
-float rounded(const DType& type, float value) {
-  if (type.acl == ACL_FLOAT16) return static_cast<float>(Eigen::half(value));
-  if (type.acl == ACL_BF16) return static_cast<float>(Eigen::bfloat16(value));
+// The largest finite value where conversions saturate, and 0 for a NaN.
+template <typename T>
+float saturated(T value) {
+  if (Eigen::numext::isnan(value)) return 0;
+  const auto most = static_cast<float>(std::numeric_limits<T>::max());
+  return std::clamp(static_cast<float>(value), -most, most);
+}
+
+// The value as the output type would hold it, widened again: rounded to nearest even. Float is not converted.
+float rounded(const DType& type, float value, bool saturate) {
+  if (type.acl == ACL_FLOAT16) {
+    const Eigen::half narrow(value);
+    return saturate ? saturated(narrow) : static_cast<float>(narrow);
+  }
+  if (type.acl == ACL_BF16) {
+    const Eigen::bfloat16 narrow(value);
+    return saturate ? saturated(narrow) : static_cast<float>(narrow);
+  }
   return value;
 }
 
@@ -46,6 +63,7 @@ struct Golden::State {
   const RunOptions& options;
   const Inputs& inputs;
   int ranks;
+  bool saturate;
   std::array<float, 256> x, e8m0;
   std::vector<Floats> products;  // by rank: x * scale of the piece at `first`
   std::uint64_t first = UINT64_MAX;
@@ -76,12 +94,13 @@ struct Golden::State {
   }
 };
 
-Golden::Golden(const RunOptions& options, const Inputs& inputs, int ranks, bool e8m0ZeroIsOcp)
+Golden::Golden(const RunOptions& options, const Inputs& inputs, int ranks, const sim::Switches& switches)
     : state_(new State{options,
                        inputs,
                        ranks,
+                       switches.saturate,
                        decodeTable(options.x->name),
-                       decodeTable("float8_e8m0", e8m0ZeroIsOcp),
+                       decodeTable("float8_e8m0", switches.e8m0ZeroIsOcp),
                        {},
                        UINT64_MAX,
                        0,
@@ -89,9 +108,7 @@ Golden::Golden(const RunOptions& options, const Inputs& inputs, int ranks, bool 
   state_->products.resize(static_cast<std::size_t>(ranks));
 }
 
-Golden::~Golden() {
-  delete state_;
-}
+Golden::~Golden() = default;
 
 void Golden::compare(int rank, std::uint64_t first, std::uint64_t count, const std::uint8_t* output,
                      Comparison& result) {
@@ -99,12 +116,11 @@ void Golden::compare(int rank, std::uint64_t first, std::uint64_t count, const s
   const std::uint64_t slice =
       s.options.scatter() ? s.options.elements() / static_cast<std::uint64_t>(s.ranks) : 0;
   s.load(first + slice * static_cast<std::uint64_t>(rank), count);
-  // In float, from +0, beginning with the rank's own contribution and going round.
   Floats sum = Floats::Zero(static_cast<Eigen::Index>(count));
   for (int k = 0; k < s.ranks; ++k) sum += s.products[static_cast<std::size_t>((rank + k) % s.ranks)];
   const DType& type = *s.options.output;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const float expected = rounded(type, sum[static_cast<Eigen::Index>(i)]);
+    const float expected = rounded(type, sum[static_cast<Eigen::Index>(i)], s.saturate);
     const float got = widen(type, output + i * type.bytes);
     if (bitsOf(expected) == bitsOf(got) || (std::isnan(expected) && std::isnan(got))) continue;
     if (result.different++ == 0) {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "inputs.h"
 #include "run_options.h"
+#include "vatlas/sim/config.h"
 
 namespace vatlas::tools {
 
@@ -21,11 +23,12 @@ struct Comparison {
   double largestRelativeError = 0;
 };
 
-// Works through all outputs in pieces: `fetch(rank, first, count, to)` gives elements of a rank's output as
-// bytes.
+// Works through the outputs in pieces. The order of summation and the rounding are those that the operators
+// document: in float, from +0, a rank's own contribution first and then the others' in a circle; one rounding
+// to the output type, to nearest even. A group of elements shares a scale, so pieces begin and end at groups.
 class Golden {
  public:
-  Golden(const RunOptions& options, const Inputs& inputs, int ranks, bool e8m0ZeroIsOcp);
+  Golden(const RunOptions& options, const Inputs& inputs, int ranks, const sim::Switches& switches);
   ~Golden();
   static constexpr std::uint64_t kPiece = 1 << 18;  // elements
 
@@ -35,7 +38,7 @@ class Golden {
 
  private:
   struct State;
-  State* state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace vatlas::tools

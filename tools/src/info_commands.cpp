@@ -1,21 +1,23 @@
-// vatlas validate, info, doctor.
+// vatlas validate, info.
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <boost/version.hpp>
-#include <fstream>
-#include <iostream>
+#include <array>
+#include <cstdlib>
 #include <map>
 
-#include "acl/acl.h"
 #include "commands.h"
 #include "vatlas/hccl/rank_table.h"
 #include "vatlas/runtime/config.h"
-#include "vatlas/sim/simulation.h"
 #include "vatlas/vatlas.h"
 
 namespace vatlas::tools {
+
+std::filesystem::path clusterFile(const std::string& given) {
+  if (!given.empty()) return runtime::findCluster(given);
+  const char* fromEnvironment = std::getenv("VATLAS_CLUSTER");
+  const bool set = fromEnvironment != nullptr && *fromEnvironment != '\0';
+  return set ? runtime::findCluster(fromEnvironment) : runtime::defaultCluster();
+}
 
 int validateCommand(const std::vector<std::string>& files) {
   int exitCode = kExitEqual;
@@ -53,21 +55,24 @@ std::string linksOf(const sim::ClusterConfig& cluster, int card) {
 }  // namespace
 
 int infoCommand(const std::string& name) {
-  const std::filesystem::path path = name.empty() ? runtime::defaultCluster() : runtime::findCluster(name);
-  const sim::ClusterConfig c = runtime::loadCluster(path);
+  const sim::ClusterConfig c = runtime::loadCluster(clusterFile(name));
   const sim::ProductConfig& p = c.product;
   fmt::print("cluster {}   topology {}   driver {}   toolkit {}   vatlas {}\n", c.name, c.topologyName,
              c.driverVersion, c.toolkitVersion, vatlasVersion());
-  const std::string rule =
-      "+-----+------------------+--------------------+-----------+------------+------------------------------"
-      "----+\n";
-  fmt::print(
-      "{}| NPU | Name             | Chip               | AIC / AIV | Memory GB  | Links                      "
-      "      |\n{}",
-      rule, rule);
+  constexpr std::array<int, 6> kWidths = {3, 18, 18, 9, 9, 32};
+  std::string rule = "+";
+  for (const int width : kWidths) rule += std::string(static_cast<std::size_t>(width) + 2, '-') + "+";
+  rule += "\n";
+  const auto row = [&](const std::array<std::string, 6>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) fmt::print("| {:<{}} ", cells[i], kWidths[i]);
+    fmt::print("|\n");
+  };
+  fmt::print("{}", rule);
+  row({"NPU", "Name", "Chip", "AIC / AIV", "Memory GB", "Links"});
+  fmt::print("{}", rule);
   for (int card = 0; card < c.ranks; ++card) {
-    fmt::print("| {:<3} | {:<16} | {:<18} | {:<9} | {:<10} | {:<32} |\n", card, p.displayName, p.socVersion,
-               fmt::format("{} / {}", p.aicCount, p.aivCount), p.memory.bytes >> 30, linksOf(c, card));
+    row({std::to_string(card), p.displayName, p.socVersion, fmt::format("{} / {}", p.aicCount, p.aivCount),
+         std::to_string(p.memory.bytes >> 30), linksOf(c, card)});
   }
   fmt::print("{}", rule);
   fmt::print(
@@ -80,83 +85,6 @@ int infoCommand(const std::string& name) {
   for (const std::string& shipped : runtime::listShippedClusters()) fmt::print(" {}", shipped);
   fmt::print("\n");
   return kExitEqual;
-}
-
-namespace {
-
-class Doctor {
- public:
-  void report(bool good, const std::string& what, const std::string& advice) {
-    fmt::print("{}  {}\n", good ? "ok  " : "BAD ", what);
-    if (good) return;
-    fmt::print("      {}\n", advice);
-    sick_ = true;
-  }
-  int exitCode() const { return sick_ ? kExitUsage : kExitEqual; }
-
- private:
-  bool sick_ = false;
-};
-
-std::uint64_t availableMemory() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  while (file >> word) {
-    std::uint64_t kib = 0;
-    if (word == "MemAvailable:" && file >> kib) return kib << 10;
-  }
-  return 0;
-}
-
-void checkConfigs(Doctor& doctor) {
-  try {
-    const auto clusters = runtime::listShippedClusters();
-    for (const std::string& name : clusters) (void)runtime::loadCluster(runtime::findCluster(name));
-    (void)runtime::loadSupportMatrix();
-    doctor.report(
-        true,
-        fmt::format("configurations in {}: {} clusters", runtime::configRoot().string(), clusters.size()),
-        {});
-  } catch (const std::exception& error) {
-    doctor.report(false, error.what(),
-                  "build or install vatlas again, or set VATLAS_CONFIG_DIR to its configs folder");
-  }
-}
-
-void checkMachine(Doctor& doctor) {
-  const int code = aclInit(nullptr);
-  const char* why = code == 0 ? nullptr : aclGetRecentErrMsg();
-  doctor.report(code == 0,
-                code == 0 ? fmt::format("a machine opens ({})", aclrtGetSocName())
-                          : std::string(why == nullptr ? "no machine" : why),
-                "follow the message; `vatlas validate` looks at a cluster file");
-  if (code == 0) aclFinalize();
-}
-
-}  // namespace
-
-int doctorCommand() {
-  Doctor doctor;
-  fmt::print("vatlas {}, compiler GCC {}, Boost {}, fmt {}\n", vatlasVersion(), __VERSION__,
-             BOOST_LIB_VERSION, FMT_VERSION);
-  const std::string systemc = sim::SystemCShell::description();
-  doctor.report(true, systemc, {});
-  const std::uint64_t memory = availableMemory();
-  doctor.report(memory >= (std::uint64_t{2} << 30),
-                fmt::format("{:.1f} GiB of memory available", static_cast<double>(memory) / (1 << 30)),
-                "8 cards with windows of 200 MB want about 4 GiB: close other programs, use fewer ranks, or "
-                "lower HCCL_BUFFSIZE");
-  struct rlimit limit {};
-  getrlimit(RLIMIT_AS, &limit);
-  doctor.report(limit.rlim_cur == RLIM_INFINITY,
-                limit.rlim_cur == RLIM_INFINITY ? "address space is not limited"
-                                                : "address space is limited (ulimit -v)",
-                "device memories are reserved address ranges: run `ulimit -v unlimited` first");
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  doctor.report(cores >= 1, fmt::format("{} processors", cores), {});
-  checkConfigs(doctor);
-  checkMachine(doctor);
-  return doctor.exitCode();
 }
 
 }  // namespace vatlas::tools

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
 
 #include "commands.h"
@@ -24,7 +25,7 @@ struct RunText {
 void addRun(CLI::App& app, RunOptions& options, RunText& text) {
   CLI::App* run = app.add_subcommand("run", "run a quantized collective on a cluster and check its result");
   run->add_option("--cluster", options.cluster,
-                  "name of a shipped cluster, or a file (default ascend950dt_8p)");
+                  "name of a shipped cluster, or a file (default: VATLAS_CLUSTER, else ascend950dt_8p)");
   run->add_option("--op", options.op, "operator")
       ->required()
       ->check(CLI::IsMember({"quant_all_reduce", "quant_reduce_scatter"}));
@@ -93,12 +94,17 @@ int dispatch(int argc, char** argv) {
   app.add_subcommand("info", "show the cards of a cluster")
       ->add_option("--cluster", cluster, "name of a shipped cluster, or a file");
   app.add_subcommand("doctor", "check this machine and installation");
+  app.add_subcommand("version", "show the version");
   app.add_subcommand("model-check", "compare the model with measurements of real cards");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? kExitEqual : kExitUsage;
+  }
+  if (app.got_subcommand("version")) {
+    fmt::print("vatlas {}\n", vatlasVersion());
+    return kExitEqual;
   }
   if (app.got_subcommand("validate")) return validateCommand(files);
   if (app.got_subcommand("info")) return infoCommand(cluster);
@@ -112,7 +118,10 @@ int dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return dispatch(argc, argv);
+    const int code = dispatch(argc, argv);
+    if (std::fflush(stdout) == 0) return code;
+    fmt::print(stderr, "vatlas: the output cannot be written\n");
+    return code == kExitEqual ? kExitUsage : code;
   } catch (const UsageError& error) {
     fmt::print(stderr, "vatlas: {}\n", error.what());
     return kExitUsage;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 namespace vatlas::tools {
 namespace {
@@ -43,6 +44,7 @@ class HeaderParser {
     expect('{');
     while (peek() != '}') {
       const std::string key = quoted();
+      if (!keys_.insert(key).second) fail(fmt::format("has the header key \"{:.40}\" twice", key));
       expect(':');
       if (key == "descr") {
         descr = quoted();
@@ -53,10 +55,11 @@ class HeaderParser {
       } else {
         fail(fmt::format("has the unknown header key \"{:.40}\"", key));
       }
-      ++found_;
       if (peek() == ',') ++at_;
     }
-    if (found_ != 3) fail("has a header without descr, fortran_order and shape");
+    if (keys_.size() != 3) fail("has a header without descr, fortran_order and shape");
+    if (text_.find_first_not_of(" \n\t", at_ + 1) != std::string::npos)
+      fail("has a header with more than one dictionary");
   }
 
   std::string descr;
@@ -118,7 +121,7 @@ class HeaderParser {
   std::string path_;
   std::string text_;
   std::size_t at_ = 0;
-  int found_ = 0;
+  std::set<std::string> keys_;
 };
 
 }  // namespace
@@ -126,7 +129,7 @@ class HeaderParser {
 ArrayReader::ArrayReader(const std::string& path, const std::vector<std::uint64_t>& shape,
                          std::uint32_t elementBytes, const std::vector<std::string>& descrs)
     : path_(path) {
-  file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file_ < 0)
     throw FileError(
         fmt::format("{}: {}", path, errno == ENOENT ? "there is no such file" : std::strerror(errno)));
@@ -194,9 +197,7 @@ void ArrayReader::read(std::uint64_t firstByte, void* to, std::uint64_t bytes) c
 
 ArrayWriter::ArrayWriter(const std::string& path, const std::vector<std::uint64_t>& shape,
                          const std::string& descr)
-    : path_(path) {
-  file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file_ < 0) throw FileError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+    : file_(path) {
   if (!isNpy(path)) return;
   std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
                                  fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
@@ -209,21 +210,6 @@ ArrayWriter::ArrayWriter(const std::string& path, const std::vector<std::uint64_
   head += static_cast<char>(dict.size() >> 8);
   head += dict;
   append(head.data(), head.size());
-}
-
-ArrayWriter::~ArrayWriter() {
-  close(file_);
-}
-
-void ArrayWriter::append(const void* data, std::uint64_t bytes) {
-  const auto* next = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t put = write(file_, next, bytes);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) throw FileError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
-    next += put;
-    bytes -= static_cast<std::uint64_t>(put);
-  }
 }
 
 }  // namespace vatlas::tools

@@ -2,16 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace vatlas::tools {
+#include "output_file.h"
 
-// What is wrong with a file; the text names it.
-struct FileError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+namespace vatlas::tools {
 
 class ArrayReader {
  public:
@@ -35,17 +31,14 @@ class ArrayReader {
 
 class ArrayWriter {
  public:
-  // Makes the file (and writes the header of a .npy) at once, so that a path that cannot be written is found
-  // out early.
+  // Opens the file at once (and writes the header of a .npy), so that a path that cannot be written is found
+  // out early. Throws FileError, as all of its functions do.
   ArrayWriter(const std::string& path, const std::vector<std::uint64_t>& shape, const std::string& descr);
-  ~ArrayWriter();
-  ArrayWriter(const ArrayWriter&) = delete;
-  ArrayWriter& operator=(const ArrayWriter&) = delete;
-  void append(const void* data, std::uint64_t bytes);
+  void append(const void* data, std::uint64_t bytes) { file_.append(data, bytes); }
+  void finish() { file_.finish(); }
 
  private:
-  std::string path_;
-  int file_ = -1;
+  OutputFile file_;
 };
 
 }  // namespace vatlas::tools

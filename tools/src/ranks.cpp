@@ -72,7 +72,16 @@ class Rank {
            });
   }
 
-  void resume() { check(aclrtSetCurrentContext(state_.context), "aclrtSetCurrentContext"); }
+  // Before the call that is reported. What earlier calls left in the output is overwritten, so that only this
+  // call's own result can be right.
+  void resume() {
+    check(aclrtSetCurrentContext(state_.context), "aclrtSetCurrentContext");
+    if (options_.repeat == 1) return;
+    const std::uint64_t outputs =
+        options_.elements() / static_cast<std::uint64_t>(options_.scatter() ? ranks_ : 1);
+    const std::uint64_t bytes = outputs * options_.output->bytes;
+    check(aclrtMemset(state_.output, bytes, 0xa5, bytes), "aclrtMemset");
+  }
 
   void call() {
     progress_(rank_, "running");

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 
@@ -18,29 +20,50 @@ namespace {
 
 volatile std::sig_atomic_t interruptSeen = 0;
 
+// The first Ctrl-C ends the run in order; the second ends the process.
 extern "C" void onInterrupt(int) {
+  if (interruptSeen != 0) _exit(kExitInterrupted);
   interruptSeen = 1;
   vatlasInterrupt();
+}
+
+// No file may be written that is also read, or written twice: data would be lost.
+void refuseClashes(const RunOptions& options, int ranks) {
+  std::map<std::string, std::string> uses;  // by file, what it is for
+  const auto add = [&](const std::string& path, const std::string& use) {
+    std::error_code failed;
+    const std::string file = std::filesystem::weakly_canonical(path, failed).string();
+    if (failed || !(std::filesystem::is_regular_file(file, failed) || !std::filesystem::exists(file, failed)))
+      return;
+    const auto [known, fresh] = uses.try_emplace(file, use);
+    if (!fresh && (use[0] == '-' || known->second != use))
+      throw UsageError(fmt::format("{}: is named twice, for {} and for {}", path, known->second, use));
+  };
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (!options.xFile.empty()) add(rankFile(options.xFile, rank, ranks), "inputs");
+    if (!options.scalesFile.empty()) add(rankFile(options.scalesFile, rank, ranks), "inputs");
+  }
+  for (int rank = 0; rank < ranks && !options.outFile.empty(); ++rank)
+    add(rankFile(options.outFile, rank, ranks), "--out");
+  if (!options.jsonFile.empty()) add(options.jsonFile, "--json");
+  if (!options.traceFile.empty()) add(options.traceFile, "--trace");
 }
 
 // Paths that will be written are opened before the run, so that a bad one costs nothing.
 struct Outputs {
   std::vector<std::unique_ptr<ArrayWriter>> arrays;
-  std::ofstream json;
+  std::unique_ptr<OutputFile> json;
 };
 
 void openOutputs(const RunOptions& options, int ranks, Outputs& outputs) {
+  refuseClashes(options, ranks);
   for (int rank = 0; rank < ranks && !options.outFile.empty(); ++rank) {
     outputs.arrays.push_back(std::make_unique<ArrayWriter>(
         rankFile(options.outFile, rank, ranks), options.outputShape(ranks), options.output->npyWrite));
   }
-  if (!options.jsonFile.empty()) {
-    outputs.json.open(options.jsonFile, std::ios::trunc);
-    if (!outputs.json) throw FileError(fmt::format("{}: cannot be written", options.jsonFile));
-  }
-  if (!options.traceFile.empty() && vatlasStartTrace(options.traceFile.c_str(), options.traceCores) != 0) {
+  if (!options.jsonFile.empty()) outputs.json = std::make_unique<OutputFile>(options.jsonFile);
+  if (!options.traceFile.empty() && vatlasStartTrace(options.traceFile.c_str(), options.traceCores) != 0)
     throw FileError(fmt::format("{}: cannot be written", options.traceFile));
-  }
 }
 
 // What a failed call means for the exit code: our own faults apart from what the caller asked for.
@@ -71,11 +94,11 @@ class StatusLine {
 
 // Fetches every output once: compares, writes and sums it up.
 std::vector<Comparison> examine(const RunOptions& options, const Inputs& inputs,
-                                const std::vector<RankState>& states, bool ocpZero, Outputs& outputs,
-                                Sha256& digest, StatusLine& status) {
+                                const std::vector<RankState>& states, const sim::Switches& switches,
+                                Outputs& outputs, Sha256& digest, StatusLine& status) {
   const int ranks = static_cast<int>(states.size());
   std::vector<Comparison> results(options.check ? states.size() : 0);
-  Golden golden(options, inputs, ranks, ocpZero);
+  Golden golden(options, inputs, ranks, switches);
   const std::uint64_t count = options.elements() / (options.scatter() ? states.size() : 1);
   std::vector<std::uint8_t> piece(std::min(count, Golden::kPiece) * options.output->bytes);
   std::vector<Sha256> sums(states.size());
@@ -116,56 +139,66 @@ int reportFailure(const std::vector<RankState>& states) {
   return exitCode;
 }
 
+// The option, else VATLAS_CLUSTER, else the default: as for a program of one's own.
+std::filesystem::path clusterPath(const std::string& option) {
+  if (!option.empty()) return runtime::findCluster(option);
+  const char* name = std::getenv("VATLAS_CLUSTER");
+  return name != nullptr && *name != '\0' ? runtime::findCluster(name) : runtime::defaultCluster();
+}
+
 // Loads the cluster as the machine will, and refuses what it does not support before anything runs.
 sim::ClusterConfig checkedCluster(const RunOptions& options) {
-  const sim::ClusterConfig cluster = runtime::loadCluster(
-      options.cluster.empty() ? runtime::defaultCluster() : runtime::findCluster(options.cluster));
+  const sim::ClusterConfig cluster = runtime::loadCluster(clusterFile(options.cluster));
   if (const auto why = runtime::loadSupportMatrix().check(options.op, cluster)) throw UsageError(*why);
   return cluster;
 }
 
+// Checks the outputs, ends the machine, and shows what came out; gives the exit code.
+int conclude(const RunOptions& options, const sim::ClusterConfig& cluster, const Inputs& inputs,
+             std::vector<RankState>& states, Outputs& outputs, StatusLine& status) {
+  const char* report = vatlasReportJson();
+  if (report == nullptr) throw std::runtime_error("the machine gives no report");
+  const std::string reportText = report;
+  const RunSummary summary = summarize(reportText, options, cluster.ranks);
+  Sha256 digest;
+  const std::vector<Comparison> results =
+      examine(options, inputs, states, cluster.switches, outputs, digest, status);
+  releaseRanks(states);
+  vatlasStopTrace();
+  if (interrupted()) return kExitInterrupted;
+  status.show("");
+  if (!options.quiet) printSummary(summary, options, results);
+  for (const auto& array : outputs.arrays) array->finish();
+  if (outputs.json) {
+    const std::string text = summaryJson(summary, options, results);
+    outputs.json->append(text.data(), text.size());
+    outputs.json->finish();
+  }
+  if (options.digest) {
+    digest.add(reportText.data(), reportText.size());
+    if (!options.traceFile.empty()) addFile(digest, options.traceFile);
+    fmt::print("sha256 {}\n", digest.hex());
+  }
+  const bool equal =
+      std::all_of(results.begin(), results.end(), [](const Comparison& c) { return c.different == 0; });
+  return equal ? kExitEqual : kExitDifferent;
+}
+
 int runChecked(const RunOptions& options) {
   const sim::ClusterConfig cluster = checkedCluster(options);
-  const int ranks = cluster.ranks;
   if (vatlasUseCluster(cluster.path.c_str()) != 0) throw UsageError(aclGetRecentErrMsg());
-  const std::unique_ptr<Inputs> inputs = makeInputs(options, ranks);
+  const std::unique_ptr<Inputs> inputs = makeInputs(options, cluster.ranks);
   Outputs outputs;
-  openOutputs(options, ranks, outputs);
-  const int init = aclInit(nullptr);
-  if (init != 0) throw UsageError(aclGetRecentErrMsg());
+  openOutputs(options, cluster.ranks, outputs);
+  if (aclInit(nullptr) != 0) throw UsageError(aclGetRecentErrMsg());
   StatusLine status(!options.quiet);
-  std::vector<RankState> states = runRanks(options, *inputs, ranks, [&](int, const char* what) {
+  std::vector<RankState> states = runRanks(options, *inputs, cluster.ranks, [&](int, const char* what) {
     if (interrupted()) throw std::runtime_error("interrupted");
     status.show(what);
   });
   int exitCode = reportFailure(states);
-  if (exitCode == kExitEqual && !interrupted()) {
-    const char* report = vatlasReportJson();
-    if (report == nullptr) throw std::runtime_error("the machine gives no report");
-    const std::string reportText = report;
-    const RunSummary summary = summarize(reportText, options, ranks);
-    Sha256 digest;
-    const std::vector<Comparison> results =
-        examine(options, *inputs, states, cluster.switches.e8m0ZeroIsOcp, outputs, digest, status);
-    releaseRanks(states);
-    vatlasStopTrace();
-    if (!interrupted()) {
-      status.show("");
-      if (!options.quiet) printSummary(summary, options, results);
-      if (outputs.json.is_open()) {
-        outputs.json << summaryJson(summary, options, results) << std::flush;
-        if (!outputs.json) throw FileError(fmt::format("{}: cannot be written", options.jsonFile));
-      }
-      if (options.digest) {
-        digest.add(reportText.data(), reportText.size());
-        if (!options.traceFile.empty()) addFile(digest, options.traceFile);
-        fmt::print("sha256 {}\n", digest.hex());
-      }
-      for (const Comparison& c : results) {
-        if (c.different != 0) exitCode = kExitDifferent;
-      }
-    }
-  }
+  if (exitCode == kExitEqual && !interrupted())
+    exitCode = conclude(options, cluster, *inputs, states, outputs, status);
   aclFinalize();
   return interrupted() ? kExitInterrupted : exitCode;
 }

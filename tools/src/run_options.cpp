@@ -2,7 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace vatlas::tools {
+namespace {
+
+constexpr std::uint64_t kMostElements = 1ULL << 40;  // far beyond the memory of any card
+
+}  // namespace
 
 std::uint64_t RunOptions::rows() const {
   std::uint64_t rows = 1;
@@ -41,8 +48,12 @@ std::vector<std::uint64_t> parseShape(const std::string& text) {
     at = comma + 1;
   }
   if (shape.size() < 2 || shape.size() > 3) throw refuse();
+  std::uint64_t elements = 1;
   for (const std::uint64_t dim : shape) {
     if (dim == 0) throw refuse();
+    if (dim > kMostElements / elements)
+      throw UsageError(fmt::format("--shape {}: more than {} elements", text, kMostElements));
+    elements *= dim;
   }
   return shape;
 }

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 
 namespace vatlas::tools {
@@ -17,6 +19,47 @@ double micros(std::int64_t ps) {
 }
 double gigabytes(double bytes, std::int64_t ps) {
   return ps > 0 ? bytes / static_cast<double>(ps) * 1e3 : 0;
+}
+
+// The two cards that a link's name, "link 3>5", tells; nothing for links of switches.
+std::optional<std::pair<std::size_t, std::size_t>> cardsOf(const LinkSummary& link, std::size_t ranks) {
+  unsigned from = 0;
+  unsigned to = 0;
+  if (std::sscanf(link.name.c_str(), "link %u>%u", &from, &to) != 2 || from >= ranks || to >= ranks)
+    return {};
+  return std::pair<std::size_t, std::size_t>{from, to};
+}
+
+// A few links as a list; a mesh as a table by card.
+void printLinks(const RunSummary& summary) {
+  const std::size_t ranks = summary.ranks.size();
+  std::vector<const LinkSummary*> cells(ranks * ranks, nullptr);
+  bool mesh = summary.links.size() > 12;
+  for (const LinkSummary& link : summary.links) {
+    const auto cards = cardsOf(link, ranks);
+    mesh = mesh && cards;
+    if (cards) cells[cards->first * ranks + cards->second] = &link;
+  }
+  if (!mesh) {
+    for (const LinkSummary& link : summary.links)
+      fmt::print("  {:12} {:12} bytes  busy {:.2f} us\n", link.name, link.bytes, micros(link.busy));
+    return;
+  }
+  fmt::print("  MB, busy us, from card (row) to card (column):\n     ");
+  for (std::size_t to = 0; to < ranks; ++to) fmt::print(" {:>13}", to);
+  fmt::print("\n");
+  for (std::size_t from = 0; from < ranks; ++from) {
+    fmt::print("  {:3}", from);
+    for (std::size_t to = 0; to < ranks; ++to) {
+      const LinkSummary* link = cells[from * ranks + to];
+      const std::string text =
+          link == nullptr
+              ? "-"
+              : fmt::format("{:.3f} {:6.2f}", static_cast<double>(link->bytes) / 1e6, micros(link->busy));
+      fmt::print(" {:>13}", text);
+    }
+    fmt::print("\n");
+  }
 }
 
 }  // namespace
@@ -111,10 +154,7 @@ void printSummary(const RunSummary& summary, const RunOptions& options,
   }
   fmt::print("links                {} directions, {} to {} bytes each, busy up to {:.0f} % of the time\n",
              summary.links.size(), least, most, busiest * 100);
-  if (summary.links.size() <= 12) {
-    for (const LinkSummary& link : summary.links)
-      fmt::print("  {:12} {:12} bytes  busy {:.2f} us\n", link.name, link.bytes, micros(link.busy));
-  }
+  printLinks(summary);
   if (summary.orderUncertain)
     fmt::print("\nnote: the host's timing may have changed simulated times in this run\n");
 }
