@@ -148,7 +148,7 @@ std::filesystem::path clusterPath(const std::string& option) {
 
 // Loads the cluster as the machine will, and refuses what it does not support before anything runs.
 sim::ClusterConfig checkedCluster(const RunOptions& options) {
-  const sim::ClusterConfig cluster = runtime::loadCluster(clusterFile(options.cluster));
+  const sim::ClusterConfig cluster = runtime::loadCluster(clusterPath(options.cluster));
   if (const auto why = runtime::loadSupportMatrix().check(options.op, cluster)) throw UsageError(*why);
   return cluster;
 }
