@@ -1,4 +1,6 @@
 // Kernels like those whose times were measured on real cards.
+#include <algorithm>
+
 #include "kernel_operator.h"
 #include "model_check_args.h"
 #include "vatlas/sim/kernel_image.h"
@@ -29,7 +31,7 @@ void allReduceKernel(const void* raw) {
   pipe.InitBuffer(flags, 64);
   const auto block = static_cast<std::uint64_t>(AscendC::GetBlockIdx());
   const auto blocks = static_cast<std::uint64_t>(AscendC::GetBlockNum());
-  const std::uint64_t share = args.bytes / 2 / blocks / args.tile * args.tile;
+  const std::uint64_t share = args.bytes / 2 / blocks / 32 * 32;
   AscendC::GlobalTensor<std::uint8_t> mine, peer, flag, peerFlag;
   mine.SetGlobalBuffer(args.mine + block * share);
   peer.SetGlobalBuffer(args.peer + block * share);
@@ -38,11 +40,12 @@ void allReduceKernel(const void* raw) {
   AscendC::LocalTensor<std::uint8_t> word = flags.Get<std::uint8_t>(64);
   for (std::uint8_t phase = 1; phase <= 2; ++phase) {
     for (std::uint64_t at = 0; at < share; at += args.tile) {
+      const auto count = static_cast<std::uint32_t>(std::min(args.tile, share - at));
       auto tile = queue.AllocTensor<std::uint8_t>();
-      AscendC::DataCopy(tile, mine[at], static_cast<std::uint32_t>(args.tile));
+      AscendC::DataCopy(tile, mine[at], count);
       queue.EnQue(tile);
       tile = queue.DeQue<std::uint8_t>();
-      AscendC::DataCopy(peer[at], tile, static_cast<std::uint32_t>(args.tile));
+      AscendC::DataCopy(peer[at], tile, count);
       queue.FreeTensor(tile);
     }
     AscendC::PipeBarrier<PIPE_ALL>();

@@ -14,6 +14,7 @@
 namespace vatlas::tools {
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {
+  if (std::filesystem::path(path).filename().empty()) fail(path.empty() ? ENOENT : EISDIR);
   std::error_code ignored;
   const std::filesystem::path real = std::filesystem::weakly_canonical(path, ignored);
   target_ = ignored ? path : real.string();

@@ -25,7 +25,7 @@ void check(int code, const char* call) {
                    fmt::format("{} answered {}: {}", call, code, why == nullptr ? "(no message)" : why));
 }
 
-constexpr std::uint64_t kUploadPiece = 1 << 20;
+constexpr std::uint64_t kUploadPiece = 1 << 18;
 
 aclTensor* makeTensor(const std::vector<std::uint64_t>& shape, aclDataType type, void* data) {
   const std::vector<int64_t> dims(shape.begin(), shape.end());

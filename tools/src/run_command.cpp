@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <mutex>
 
 #include "commands.h"
@@ -18,13 +22,15 @@
 namespace vatlas::tools {
 namespace {
 
-volatile std::sig_atomic_t interruptSeen = 0;
+std::atomic<bool> interruptSeen{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may take no lock");
 
 // The first Ctrl-C ends the run in order; the second ends the process.
 extern "C" void onInterrupt(int) {
-  if (interruptSeen != 0) _exit(kExitInterrupted);
-  interruptSeen = 1;
+  if (interruptSeen.exchange(true)) _exit(kExitInterrupted);
+  const int kept = errno;
   vatlasInterrupt();
+  errno = kept;
 }
 
 // No file may be written that is also read, or written twice: data would be lost.
@@ -139,16 +145,9 @@ int reportFailure(const std::vector<RankState>& states) {
   return exitCode;
 }
 
-// The option, else VATLAS_CLUSTER, else the default: as for a program of one's own.
-std::filesystem::path clusterPath(const std::string& option) {
-  if (!option.empty()) return runtime::findCluster(option);
-  const char* name = std::getenv("VATLAS_CLUSTER");
-  return name != nullptr && *name != '\0' ? runtime::findCluster(name) : runtime::defaultCluster();
-}
-
 // Loads the cluster as the machine will, and refuses what it does not support before anything runs.
 sim::ClusterConfig checkedCluster(const RunOptions& options) {
-  const sim::ClusterConfig cluster = runtime::loadCluster(clusterPath(options.cluster));
+  const sim::ClusterConfig cluster = runtime::loadCluster(clusterFile(options.cluster));
   if (const auto why = runtime::loadSupportMatrix().check(options.op, cluster)) throw UsageError(*why);
   return cluster;
 }
@@ -206,7 +205,7 @@ int runChecked(const RunOptions& options) {
 }  // namespace
 
 bool interrupted() noexcept {
-  return interruptSeen != 0;
+  return interruptSeen;
 }
 
 void catchInterrupts() {
