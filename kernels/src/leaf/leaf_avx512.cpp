@@ -1,3 +1,5 @@
+#include <immintrin.h>
+
 #include <cstddef>
 #include <cstdint>
 
