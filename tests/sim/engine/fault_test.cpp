@@ -172,7 +172,9 @@ TEST_CASE("every trap and misuse ends the launch, names itself, and leaves a cle
   };
   for (const Case& c : cases) {
     if (kSanitized && (c.what == 4 || c.what == 8)) continue;  // the sanitizers take these themselves
-    if (kThreadSanitized && c.what == 1) continue;             // the address is the sanitizer's own
+    // The address is the sanitizer's own; and it delivers timer signals between calls only, not into an
+    // endless loop.
+    if (kThreadSanitized && (c.what == 1 || c.what == 18)) continue;
     CAPTURE(c.what);
     const Args bad{good.memory, c.what};
     const auto results = runParts(s, {part(0, badKernel, bad, 3), part(1, badKernel, bad, 1)});
