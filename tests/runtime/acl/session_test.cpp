@@ -93,8 +93,8 @@ TEST_CASE("a thread that sleeps outside the API does not stop the others") {
     void* memory = nullptr;
     same(aclrtMalloc(&memory, host.size(), ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
     for (int i = 0; i < 20; ++i) {
-      CHECK(aclrtMemcpy(memory, host.size(), host.data(), host.size(), ACL_MEMCPY_HOST_TO_DEVICE) ==
-            ACL_SUCCESS);
+      same(aclrtMemcpy(memory, host.size(), host.data(), host.size(), ACL_MEMCPY_HOST_TO_DEVICE),
+           ACL_SUCCESS);
     }
     done.set_value();
   });

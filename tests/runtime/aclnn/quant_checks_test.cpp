@@ -38,12 +38,12 @@ class Tensors {
     aclTensor* tensor = aclCreateTensor(spec.dims.data(), spec.dims.size(), spec.type,
                                         spec.strides.empty() ? nullptr : spec.strides.data(), 0, spec.format,
                                         spec.dims.data(), spec.dims.size(), reinterpret_cast<void*>(64));
-    REQUIRE(tensor != nullptr);
+    same(tensor != nullptr, true);
     all_.push_back(tensor);
     return tensor;
   }
   ~Tensors() {
-    for (aclTensor* tensor : all_) CHECK(aclDestroyTensor(tensor) == 0);
+    for (aclTensor* tensor : all_) same(aclDestroyTensor(tensor), 0);
   }
 
  private:
