@@ -18,7 +18,7 @@ set(VATLAS_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,und
 # less room; docs/design.md has the ranges that work.
 if(VATLAS_SANITIZE MATCHES "thread")
   set(VATLAS_DEVICE_BASE "0x7e8000000000" CACHE STRING "")
-  set(VATLAS_DEVICE_SPAN "0xfc0000000" CACHE STRING "")
+  set(VATLAS_DEVICE_SPAN "0x7c0000000" CACHE STRING "")
 else()
   set(VATLAS_DEVICE_BASE "0x200000000000" CACHE STRING "")
   set(VATLAS_DEVICE_SPAN "0x4000000000" CACHE STRING "")
