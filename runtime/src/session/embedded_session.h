@@ -112,7 +112,11 @@ class EmbeddedSession final : public Session, public std::enable_shared_from_thi
   explicit EmbeddedSession(sim::ClusterConfig cluster);
   ~EmbeddedSession() override;
 
-  void shutDown();  // waits for submitted work, ends the simulation
+  // Waits for submitted work and ends all waits. The model itself goes with the last reference: calls of
+  // other threads may be under way.
+  void shutDown();
+  // True once the model is gone and another can be made.
+  std::shared_ptr<const std::atomic<bool>> gone() const { return gone_; }
 
   const sim::ClusterConfig& cluster() const override { return cluster_; }
   sim::DeviceMemory& memory() override { return *memory_; }
@@ -218,6 +222,8 @@ class EmbeddedSession final : public Session, public std::enable_shared_from_thi
   bool uncertain_ = false;
   bool pumpPosted_ = false;
   bool closing_ = false;
+  bool stopped_ = false;
+  const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
   SimTime reached_ = 0;  // all events before it have been handled
   std::chrono::steady_clock::time_point lastCall_;
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "session/embedded_session.h"
 #include "vatlas/runtime/communicators.h"
@@ -99,7 +100,13 @@ void Session::close() {
     p.session.reset();
     interruptible = nullptr;
   }
-  if (session) session->shutDown();
+  if (session) {
+    const auto gone = session->gone();
+    session->shutDown();
+    session.reset();
+    // Calls of other threads end now; the next machine needs the same addresses.
+    for (int i = 0; i < 5000 && !*gone; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   clearCommunicators();
 }
 
@@ -147,7 +154,9 @@ EmbeddedSession::EmbeddedSession(sim::ClusterConfig cluster)
 }
 
 EmbeddedSession::~EmbeddedSession() {
-  if (simulation_) shutDown();
+  if (!stopped_) shutDown();
+  simThread_.runAndWait([this] { simulation_.reset(); });
+  *gone_ = true;
 }
 
 std::vector<KernelRecord> EmbeddedSession::takeKernelRecords() {

@@ -20,7 +20,7 @@ void EmbeddedSession::postPump() {
 void EmbeddedSession::pump() {
   Lock lock(mutex_);
   pumpPosted_ = false;
-  if (!simulation_) return;  // posted before the end
+  if (stopped_) return;  // posted before the end
   while (pumpOnce(lock)) {
   }
   watchThreads();
@@ -211,10 +211,9 @@ void EmbeddedSession::shutDown() {
     pump();
     Lock lock(mutex_);
     stopEverything();
-    lock.unlock();
+    stopped_ = true;
     watchTimer_.reset();
     simulation_->setStopFlag(nullptr);
-    simulation_.reset();
   });
   simThread_.setSignalReceiver({});
 }

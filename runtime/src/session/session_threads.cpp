@@ -137,7 +137,7 @@ void EmbeddedSession::release(HostThread& thread, WaitResult result, SimTime clo
 }
 
 WaitResult EmbeddedSession::await(Lock& lock, HostThread& thread, Waiter waiter) {
-  if (interrupted_) return WaitResult::Aborted;
+  if (interrupted_ || stopped_) return WaitResult::Aborted;
   SimTime done = 0;
   if (waiter.finished(done)) {
     thread.clock = std::max(thread.clock, done) + waiter.cost;
@@ -153,7 +153,7 @@ WaitResult EmbeddedSession::await(Lock& lock, HostThread& thread, Waiter waiter)
 
 // Waits until everything before the thread's clock has happened.
 void EmbeddedSession::awaitReached(Lock& lock, HostThread& thread) {
-  if (interrupted_ || reached_ >= thread.clock) return;
+  if (interrupted_ || stopped_ || reached_ >= thread.clock) return;
   thread.released = false;
   reachWaiters_.push_back(&thread);
   postPump();
