@@ -136,8 +136,8 @@ void CorePort::copyIn(void* ub, const void* gm, const CopyShape& shape) {
   record.peer = memory == core.card ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(memory);
   record.value = static_cast<std::uint32_t>(shape.total());  // UB is smaller than 4 GiB
   record.small = small;
-  (small && shape.bytes <= kFlagBytes && core.readsFlagAgain(address)) ||
-      (small && shape.bytes <= kFlagBytes) ||
+  record.hold =
+      (small && shape.bytes <= kFlagBytes && core.readsFlagAgain(address)) ||
       core.machine.pending.overlaps(reinterpret_cast<std::uintptr_t>(from + span.first), span.bytes);
   core.push(Pipe::Mte2, record, record.hold);
   if (record.hold) core.yield(BlockState::Time);

@@ -129,6 +129,81 @@ TEST_CASE("times do not depend on resume order, record limit, SystemC or thread"
   CHECK_FALSE(runOnce({}, false, 1) == runOnce({}, false, 2));
 }
 
+TEST_CASE("a block reads back the words it has just written") {
+  sim::Simulation s(smallCluster(2));
+  std::byte* const words[2] = {allocate(s, 0, 1024), allocate(s, 1, 1024)};
+  std::byte* const result = allocate(s, 0, 4096);
+  struct Args {
+    std::byte* word;
+    std::byte* result;
+    std::uint64_t bytes;  // of the read
+  };
+  const auto kernel = +[](const void* raw) {
+    const auto& args = *static_cast<const Args*>(raw);
+    for (int round = 1; round <= 5; ++round) {
+      signal(args.word, round);
+      core().pipeBarrierAll();
+      core().copyIn(core().ub() + 1024, args.word, row(args.bytes));
+      core().setFlag(Pipe::Mte2, Pipe::Mte3, 0);
+      core().waitFlag(Pipe::Mte2, Pipe::Mte3, 0);
+      core().copyOut(args.result + 32 * round, core().ub() + 1024, row(32));
+      core().pipeBarrierAll();
+    }
+  };
+  for (const std::byte* word : words) {
+    for (const std::uint64_t bytes : {32u, 512u, 1024u}) {
+      std::memset(result, 0, 4096);
+      REQUIRE_FALSE(runOne(s, 0, kernel, Args{const_cast<std::byte*>(word), result, bytes}).fault);
+      for (int round = 1; round <= 5; ++round) {
+        int seen = 0;
+        std::memcpy(&seen, result + 32 * round, 4);
+        CHECK(seen == round);
+      }
+    }
+  }
+}
+
+TEST_CASE("a loop over two flags sees each when it arrives") {
+  sim::Simulation s(smallCluster(2));
+  std::byte* const words = allocate(s, 0, 64);
+  struct Args {
+    std::byte* words;
+    int delay;
+  };
+  const auto kernel = +[](const void* raw) {
+    const auto& args = *static_cast<const Args*>(raw);
+    if (core().deviceId() == 1) {
+      core().vector(sim::VectorOp::Add, static_cast<std::uint32_t>(args.delay));
+      core().setFlag(Pipe::V, Pipe::Mte3, 0);
+      core().waitFlag(Pipe::V, Pipe::Mte3, 0);
+      signal(args.words, 1, 64);
+      signal(args.words + 32, 1, 96);
+      return;
+    }
+    for (int seen[2] = {0, 0}; seen[0] + seen[1] < 2;) {
+      for (int i = 0; i < 2; ++i) {
+        core().copyIn(core().ub() + 32 * i, args.words + 32 * i, row(32));
+        awaitPipe(Pipe::Mte2);
+        core().observeUb(core().ub() + 32 * i, 4);
+        std::memcpy(&seen[i], core().ub() + 32 * i, 4);
+      }
+    }
+  };
+  std::vector<SimTime> took;
+  for (const int delay : {1000, 20000, 90000}) {
+    std::memset(words, 0, 64);
+    const auto results =
+        runParts(s, {part(0, kernel, Args{words, delay}), part(1, kernel, Args{words, delay})});
+    REQUIRE_FALSE(results[0].fault);
+    took.push_back(results[0].end - results[0].start);
+  }
+  // A round of both reads takes less than 2 us: the end follows the arrival that closely.
+  CHECK(took[1] - took[0] > 17 * kMicrosecond);
+  CHECK(took[1] - took[0] < 21 * kMicrosecond);
+  CHECK(took[2] - took[1] > 68 * kMicrosecond);
+  CHECK(took[2] - took[1] < 72 * kMicrosecond);
+}
+
 TEST_CASE("running in small slices of time changes nothing") {
   struct Times {
     SimTime end = 0;
