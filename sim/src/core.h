@@ -53,6 +53,7 @@ enum class BlockState : std::uint8_t {
   Ready,     // in the list of blocks to resume
   Full,      // ran far ahead of time; goes on when the replay has caught up
   Memory,    // polls: waits for a write to a range
+  Slice,     // has worked for a while; goes on after the blocks of its number on other cards
   Time,      // waits until the replay has come to its cycle record
   Finished,  // the kernel function has returned; records may be left
 };
@@ -86,6 +87,7 @@ class Core final : public CorePort {
 
   static constexpr int kInternalFlag = 8;  // first flag id of the engine's own (barriers); kernels have 0..7
   static constexpr int kFlagIds = 9;
+  static constexpr std::uint32_t kSlice = 160;  // records
 
   // The functional side (implemented in core_port.cpp)
   // -------------------------------------------------------------
@@ -107,6 +109,9 @@ class Core final : public CorePort {
     return open.valid && open.observed ? open.tails[p] : pipes[p].queue.tail();
   }
   void yield(BlockState why);
+  void endSlice();
+  void settleAll();  // vector instructions put off
+  void forgetPutOff() { putOff_ = 0; }
   std::size_t recordCount() const;
   bool tooFarAhead() const;
 
@@ -156,8 +161,10 @@ class Core final : public CorePort {
   // Functional state.
   bool cancelled = false;
   bool mergeOpen = false;
-  bool entered = false;         // the block has run at least once
-  int unwinds = 0;              // API calls since it was cancelled
+  bool entered = false;  // the block has run at least once
+  int unwinds = 0;       // API calls since it was cancelled
+  std::uint32_t recordsPushed = 0;
+  std::uint32_t sliceStart = 0;
   std::uint32_t sinceOpen = 0;  // records since the open read
   std::array<std::uintptr_t, 16>
       flagReads{};  // addresses of the last flag-sized reads, for loops over several flags

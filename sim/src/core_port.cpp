@@ -112,11 +112,27 @@ void CorePort::vector(VectorOp op, std::uint32_t repeats) {
   core.mergeOrPushExec(core.machine.vectorTime(op, repeats), static_cast<std::uint8_t>(op));
 }
 
+void CorePort::vector(VectorOp op, std::uint32_t repeats, const VectorWork& work) {
+  Core& core = asCore(*this);
+  const ApiScope scope(core);
+  core.machine.vectors.add(work);
+  putOff_ = core.machine.vectors.size();
+  core.mergeOrPushExec(core.machine.vectorTime(op, repeats), static_cast<std::uint8_t>(op));
+}
+
+void CorePort::settlePutOff(const void* ub, std::uint64_t bytes, bool writes) {
+  Core& core = asCore(*this);
+  core.machine.vectors.settle(ub, bytes, writes);
+  putOff_ = core.machine.vectors.size();
+}
+
 void CorePort::copyIn(void* ub, const void* gm, const CopyShape& shape) {
   if (shape.count == 0 || shape.bytes == 0) return;
   Core& core = asCore(*this);
   const ApiScope scope(core);
   std::byte* to = checkUb(core, ub, shape, "a copy into UB");
+  const Span inUb = spanOf(shape, shape.ubStride);
+  settle(to + inUb.first, inUb.bytes, true);
   const auto* from = static_cast<const std::byte*>(gm);
   const int memory = checkRows(core, from, shape, "a copy from global memory");
   const auto address = reinterpret_cast<std::uintptr_t>(gm);
@@ -150,6 +166,8 @@ void CorePort::copyOut(void* gm, const void* ub, const CopyShape& shape) {
   Core& core = asCore(*this);
   const ApiScope scope(core);
   const std::byte* from = checkUb(core, ub, shape, "a copy out of UB");
+  const Span inUb = spanOf(shape, shape.ubStride);
+  settle(from + inUb.first, inUb.bytes, false);
   auto* to = static_cast<std::byte*>(gm);
   const int memory = checkRows(core, to, shape, "a copy to global memory");
   core.closeOpenRead();
@@ -168,6 +186,7 @@ void CorePort::copyOut(void* gm, const void* ub, const CopyShape& shape) {
     core.machine.noteWrite(address, span.bytes);
   }
   core.push(Pipe::Mte3, record);
+  core.endSlice();
 }
 
 namespace {
@@ -200,6 +219,7 @@ void CorePort::waitFlag(Pipe src, Pipe dst, int id) {
   record.other = src;
   record.flag = static_cast<std::uint8_t>(id);
   if (dst == Pipe::S) {
+    if (src == Pipe::V) core.settleAll();
     core.startEpoch(record);
   } else {
     core.push(dst, record);
@@ -218,6 +238,7 @@ void CorePort::pipeBarrier(Pipe pipe) {
 void CorePort::pipeBarrierAll() {
   Core& core = asCore(*this);
   const ApiScope scope(core);
+  core.settleAll();
   for (const Pipe pipe : {Pipe::V, Pipe::M, Pipe::Mte1, Pipe::Mte2, Pipe::Mte3, Pipe::Fix}) {
     if (core.pipe(pipe).queue.tail() == 0) continue;  // never used by this block
     Record record;
@@ -231,9 +252,10 @@ void CorePort::pipeBarrierAll() {
   }
 }
 
-void CorePort::observeUb(const void*, std::uint32_t) {
+void CorePort::observeUb(const void* ub, std::uint32_t bytes) {
   Core& core = asCore(*this);
   const ApiScope scope(core);
+  settle(ub, bytes, true);  // the caller may write as well
   if (core.open.valid) core.markDecision();
 }
 
@@ -343,6 +365,7 @@ void Core::push(Pipe p, const Record& record, bool thenWaits) {
   if (open.discarding) return;
   RecordQueue& queue = pipe(p).queue;
   queue.push(record);
+  ++recordsPushed;
   Record& stored = queue.at(queue.tail() - 1);
   stored.epoch = epoch;
   stored.issue = issue;
@@ -411,7 +434,14 @@ bool Core::tooFarAhead() const {
   return !in.queue.empty() && !out.queue.empty();
 }
 
+void Core::settleAll() {
+  if (putOff_ == 0) return;
+  machine.vectors.settleAll();
+  putOff_ = 0;
+}
+
 void Core::yield(BlockState why) {
+  settleAll();
   const bool watches = why == BlockState::Full && open.valid;
   if (watches) machine.waitForWrite(*this);
   state = why;
@@ -420,6 +450,12 @@ void Core::yield(BlockState why) {
   running.inApi.store(true, std::memory_order_relaxed);
   if (watches) machine.stopWaiting(*this);
   if (cancelled) throw KernelUnwind{};
+}
+
+// Lets the other cards' blocks of this number work on the memory that is in the cache now.
+void Core::endSlice() {
+  if (!machine.slicing() || recordsPushed - sliceStart < kSlice || open.valid || open.discarding) return;
+  yield(BlockState::Slice);
 }
 
 bool Core::repeatsOpenRead(std::uintptr_t address, std::uint64_t bytes, bool scalar) const {

@@ -46,12 +46,15 @@ bool Machine::switchTo(Core& core) {
   const bool alive = core.fiber->resume();
   guard_.setRunning(nullptr);
   setCurrentCore(nullptr);
+  vectors.discard();  // of a block that is over: nothing reads its UB any more
+  core.forgetPutOff();
   return alive;
 }
 
 // Runs a block until it waits or ends, and replays what it has left.
 void Machine::resumeBlock(Core& core) {
   core.state = BlockState::None;
+  core.sliceStart = core.recordsPushed;
   const bool alive = switchTo(core);
   if (core.running.trapped && !core.faulted) {
     core.faulted = true;
@@ -86,18 +89,34 @@ void Machine::runFibers() {
         return a->index != b->index ? a->index < b->index : a->card < b->card;
       });
     }
-    for (std::size_t i = 0; i < batch_.size(); ++i) {
-      Core& core = *batch_[i];
-      if (core.state != BlockState::Ready || core.part == nullptr) continue;  // stopped by another's fault
+    for (std::size_t first = 0; first < batch_.size();) {
+      std::size_t last = first + 1;
+      while (last < batch_.size() && batch_[last]->index == batch_[first]->index) ++last;
       if (stopRequested()) {
-        ready_.insert(ready_.end(), batch_.begin() + static_cast<std::ptrdiff_t>(i), batch_.end());
+        ready_.insert(ready_.end(), batch_.begin() + static_cast<std::ptrdiff_t>(first), batch_.end());
         batch_.clear();
         return;
       }
-      resumeBlock(core);
-      if (core.part != nullptr && core.epochTimes.back() > core.part->deadline) expire(*core.part);
+      runGroup(first, last);
+      first = last;
     }
     batch_.clear();
+  }
+}
+
+// Blocks of one number on several cards take turns until each waits or ends.
+void Machine::runGroup(std::size_t first, std::size_t last) {
+  slicing_ = last - first > 1;
+  BlockState due = BlockState::Ready;
+  for (std::size_t left = last - first; left != 0; due = BlockState::Slice) {
+    left = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      Core& core = *batch_[i];
+      if (core.state != due || core.part == nullptr) continue;  // waits, or stopped by another's fault
+      resumeBlock(core);
+      if (core.part != nullptr && core.epochTimes.back() > core.part->deadline) expire(*core.part);
+      if (core.state == BlockState::Slice) ++left;
+    }
   }
 }
 

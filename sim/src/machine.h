@@ -18,6 +18,7 @@
 #include "fabric.h"
 #include "pending_writes.h"
 #include "vatlas/sim/simulation.h"
+#include "vector_unit.h"
 
 namespace vatlas::sim {
 
@@ -89,6 +90,7 @@ class Machine final : private FabricObserver {
   int checkGlobal(const void* address, std::uint64_t bytes) { return reader_->check(address, bytes); }
   void noteWrite(std::uintptr_t address, std::uint64_t bytes);
   void waitForWrite(Core& core);
+  bool slicing() const { return slicing_; }
   void stopWaiting(Core& core);
   PathId loadPath(int card, int peer) const {
     return loadPaths_[static_cast<std::size_t>(card * ranks_ + peer)];
@@ -102,6 +104,7 @@ class Machine final : private FabricObserver {
   DeviceMemory memory;
   Fabric fabric;
   PendingWrites pending;
+  VectorUnit vectors;  // of the block that runs
   std::function<void(int, int, std::string_view)> printSink;
   TransferPort* transferPort;  // never null
   SimTime now = 0;
@@ -160,6 +163,7 @@ class Machine final : private FabricObserver {
 
   // fibers.cpp
   void runFibers();
+  void runGroup(std::size_t first, std::size_t last);
   void resumeBlock(Core& core);
   bool switchTo(Core& core);  // false: the block is over
   static void blockMain(void* core);
@@ -208,6 +212,7 @@ class Machine final : private FabricObserver {
   std::uint32_t applySequence_ = 0;
   std::vector<Core*> ready_;
   std::vector<Core*> batch_;
+  bool slicing_ = false;  // several blocks take turns
   std::multimap<std::uintptr_t, Core*> memoryWaiters_;
   std::map<std::uint64_t, std::unique_ptr<Launch>> launches_;
   std::uint64_t nextLaunch_ = 1;

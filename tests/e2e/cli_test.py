@@ -244,7 +244,7 @@ def test_environment():
     expect(result, 0, "ascend950pr_2p (2 ranks)")
     expect(run("run", "--op", "quant_all_reduce", env={"VATLAS_CLUSTER": "nope"}), 2, "nope")
     digests = set()
-    for simd in ("baseline", "avx2", "avx512"):
+    for simd in ("baseline", "avx2", "avx512", "avx512_vbmi"):
         result = run("run", "--op", "quant_all_reduce", "--shape", "64,1024", "--digest", env={"VATLAS_SIMD": simd})
         expect(result, 0, "bitwise equal")
         digests.add(result.stdout.split("sha256 ")[1])

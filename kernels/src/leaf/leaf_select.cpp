@@ -8,7 +8,7 @@ namespace vatlas::kernels {
 namespace {
 
 struct Available {
-  std::array<const LeafTable*, 3> tables{};
+  std::array<const LeafTable*, 4> tables{};
   std::size_t count = 0;
   const LeafTable* chosen = nullptr;
 };
@@ -20,9 +20,10 @@ Available detect() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2")) add(leafTableAvx2());
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    add(leafTableAvx512());
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512) add(leafTableAvx512());
+  if (avx512 && __builtin_cpu_supports("avx512vbmi")) add(leafTableAvx512Vbmi());
 #endif
   available.chosen = available.tables[available.count - 1];
   const char* wish = std::getenv("VATLAS_SIMD");

@@ -9,6 +9,7 @@ const LeafTable& leafTableBaseline() noexcept;
 #if defined(__x86_64__)
 const LeafTable& leafTableAvx2() noexcept;
 const LeafTable& leafTableAvx512() noexcept;
+const LeafTable& leafTableAvx512Vbmi() noexcept;
 #endif
 
 }  // namespace vatlas::kernels

@@ -39,13 +39,6 @@ inline std::uint32_t repeatsOf(std::uint64_t bytes) {
   return bytes <= 256 ? 1U : static_cast<std::uint32_t>((bytes + 255) / 256);
 }
 
-// Ranges that overlap without being the same are worked on repeat by repeat, as the vector unit does.
-inline bool overlapsPartly(const void* a, std::uint64_t aBytes, const void* b, std::uint64_t bBytes) {
-  const auto x = reinterpret_cast<std::uintptr_t>(a);
-  const auto y = reinterpret_cast<std::uintptr_t>(b);
-  return x < y + bBytes && y < x + aBytes && (x != y || aBytes != bBytes);
-}
-
 template <typename T>
 struct ElemOf;
 #define VATLAS_ELEM(type, elem)               \

@@ -61,6 +61,8 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
   auto& core = vatlas::kernels::core();
   vatlas::kernels::checkUb(core, dst.GetPhyAddr(), bytes, "DataCopy");
   vatlas::kernels::checkUb(core, src.GetPhyAddr(), bytes, "DataCopy");
+  core.settle(src.GetPhyAddr(), bytes, false);
+  core.settle(dst.GetPhyAddr(), bytes, true);
   std::memmove(dst.GetPhyAddr(), src.GetPhyAddr(), bytes);
   core.vector(vatlas::sim::VectorOp::Copy, vatlas::kernels::repeatsOf(bytes));
 }
@@ -93,6 +95,8 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
   vatlas::kernels::checkUb(core, src.GetPhyAddr(), srcStep * (params.blockCount - 1U) + bytes, "DataCopy");
   auto* to = reinterpret_cast<std::byte*>(dst.GetPhyAddr());
   const auto* from = reinterpret_cast<const std::byte*>(src.GetPhyAddr());
+  core.settle(from, srcStep * (params.blockCount - 1U) + bytes, false);
+  core.settle(to, dstStep * (params.blockCount - 1U) + bytes, true);
   for (std::uint32_t i = 0; i < params.blockCount; ++i)
     std::memmove(to + i * dstStep, from + i * srcStep, bytes);
   core.vector(vatlas::sim::VectorOp::Copy, vatlas::kernels::repeatsOf(bytes * params.blockCount));
@@ -137,6 +141,7 @@ inline void copyPadIn(T* ub, const T* gm, const PadIn<T>& pad) {
   const std::uint64_t step = kCompact ? used : row + static_cast<std::uint64_t>(pad.dstStride * 32);
   const std::uint64_t span = step * (pad.count - 1) + (kCompact ? (used + 31) / 32 * 32 : row);
   vatlas::kernels::checkUb(core, ub, span, "DataCopyPad");
+  core.settle(ub, span, true);
   core.copyIn(ub + pad.left, gm,
               {pad.count, pad.bytes, pad.bytes + pad.srcStride, static_cast<std::int64_t>(step)});
   if (kCompact) {

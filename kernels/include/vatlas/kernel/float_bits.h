@@ -30,7 +30,7 @@ VATLAS_INLINE bool isNan32(std::uint32_t u) {
   return (u & kAbs32) > kInf32;
 }
 VATLAS_INLINE float canonical(float f) {
-  return isNan32(asBits(f)) ? asFloat(kNan32) : f;
+  return f != f ? asFloat(kNan32) : f;
 }
 
 // A binary format with `exponent` and `mantissa` bits. `top` is the code of infinity, or of NaN when there is

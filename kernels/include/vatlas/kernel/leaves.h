@@ -40,22 +40,36 @@ struct ConvertMode {
   bool e8m0ZeroIsOcp = false;
 };
 
+inline std::uint32_t packMode(const ConvertMode& mode) {
+  return static_cast<std::uint32_t>(mode.rounding) | (mode.saturate ? 0x100U : 0U) |
+         (mode.e8m0ZeroIsOcp ? 0x200U : 0U);
+}
+inline ConvertMode unpackMode(std::uint32_t packed) {
+  return {static_cast<bits::Rounding>(packed & 0xff), (packed & 0x100) != 0, (packed & 0x200) != 0};
+}
+
 // Counts are elements. Operands are the same range or do not overlap. A null entry: the combination does not
 // exist.
 struct LeafTable {
   using Binary = void (*)(void* dst, const void* a, const void* b, std::size_t count, bool saturate);
   using Unary = void (*)(void* dst, const void* src, std::size_t count, bool saturate);
   using Convert = void (*)(void* dst, const void* src, std::size_t count, ConvertMode mode);
+  using Fill = void (*)(void* dst, const void* value, std::size_t count);
+  using Spread = void (*)(void* dst, const void* src, std::size_t rows, std::size_t width);
 
-  const char* name = nullptr;  // "baseline", "avx2", "avx512"
+  const char* name = nullptr;  // "baseline", "avx2", "avx512", "avx512_vbmi"
   Binary binary[static_cast<std::size_t>(BinaryLeaf::Count)][kElemCount] = {};
   Binary withScalar[static_cast<std::size_t>(BinaryLeaf::Count)][kElemCount] = {};  // b: one element
   Unary unary[static_cast<std::size_t>(UnaryLeaf::Count)][kElemCount] = {};
   Convert convert[kElemCount][kElemCount] = {};  // [destination][source]
   // dst[0..count) = value; element sizes 1, 2, 4, 8 at index log2.
-  void (*fill[4])(void* dst, const void* value, std::size_t count) = {};
+  Fill fill[4] = {};
   // dst[r * width + i] = src[r], i < width; element sizes as above.
-  void (*spread[4])(void* dst, const void* src, std::size_t rows, std::size_t width) = {};
+  Spread spread[4] = {};
+  // acc[i] += float(x[i]) * s[i / group], all in float, in two roundings; null where the steps are as fast.
+  using MultiplyAccumulate = void (*)(void* acc, const void* x, const void* s, std::size_t group,
+                                      std::size_t count);
+  MultiplyAccumulate multiplyAccumulate[kElemCount] = {};
   // dst += src * scalar as two roundings.
   Binary axpy[kElemCount] = {};
 
@@ -73,8 +87,8 @@ struct LeafTable {
   }
 };
 
-// The table of this machine. Chosen at the first call; VATLAS_SIMD (baseline, avx2, avx512) can lower the
-// choice.
+// The table of this machine. Chosen at the first call; VATLAS_SIMD (baseline, avx2, avx512, avx512_vbmi) can
+// lower the choice.
 const LeafTable& leaves() noexcept;
 
 // Every table that this machine can run, baseline first.

@@ -51,27 +51,80 @@ inline void DataCopy(RegTensor<T>& dst, const __local_mem__ T* src) {
   const std::uint64_t offset = static_cast<std::uint64_t>(from - core.ub());
   vatlas::kernels::checkUb(core, src, 1, "Reg::DataCopy");
   const std::uint64_t room = core.ubBytes() - offset;
+  core.settle(from, room < kRegisterBytes ? room : kRegisterBytes, false);
   std::memcpy(dst.bytes, from, room < kRegisterBytes ? room : kRegisterBytes);
 }
 template <typename T>
 inline void DataCopy(__local_mem__ T* dst, const RegTensor<T>& src, const MaskReg& mask) {
-  vatlas::kernels::checkUb(vatlas::kernels::core(), dst, mask.lanes * sizeof(T), "Reg::DataCopy");
+  auto& core = vatlas::kernels::core();
+  vatlas::kernels::checkUb(core, dst, mask.lanes * sizeof(T), "Reg::DataCopy");
+  core.settle(dst, mask.lanes * sizeof(T), true);
   std::memcpy(dst, src.bytes, mask.lanes * sizeof(T));
 }
+
+namespace detail {
+
+inline constexpr std::uint32_t kVectorBytes = 16;
+typedef unsigned char Bytes __attribute__((vector_size(16)));
+typedef std::uint16_t Words __attribute__((vector_size(16)));
+typedef std::uint32_t Doublewords __attribute__((vector_size(16)));
+
+template <typename V>
+inline V loadVector(const std::byte* from) {
+  V vector;
+  std::memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+template <typename V>
+inline void storeVectors(std::byte* to, const V& first, const V& second) {
+  std::memcpy(to, &first, sizeof first);
+  std::memcpy(to + sizeof first, &second, sizeof second);
+}
+
+// Lanes of 16 bytes of a and of b in turn.
+template <std::size_t bytes>
+inline void interleave(std::byte* dst, const std::byte* a, const std::byte* b) {
+  static_assert(bytes == 1 || bytes == 2 || bytes == 4, "Interleave: element size");
+  if constexpr (bytes == 1) {
+    const auto x = loadVector<Bytes>(a);
+    const auto y = loadVector<Bytes>(b);
+    storeVectors(dst, __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+                 __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
+  } else if constexpr (bytes == 2) {
+    const auto x = loadVector<Words>(a);
+    const auto y = loadVector<Words>(b);
+    storeVectors(dst, __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11),
+                 __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15));
+  } else {
+    const auto x = loadVector<Doublewords>(a);
+    const auto y = loadVector<Doublewords>(b);
+    storeVectors(dst, __builtin_shufflevector(x, y, 0, 4, 1, 5), __builtin_shufflevector(x, y, 2, 6, 3, 7));
+  }
+}
+
+// Every second byte of 32, from the first (0) or the second (1) on.
+template <std::uint32_t first>
+inline void everySecond(std::byte* dst, const std::byte* src) {
+  const auto words = [&](std::uint32_t at) { return (loadVector<Words>(src + at) >> (8 * first)) & 0xff; };
+  const auto x = reinterpret_cast<Bytes>(words(0));
+  const auto y = reinterpret_cast<Bytes>(words(kVectorBytes));
+  const Bytes packed =
+      __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  std::memcpy(dst, &packed, sizeof packed);
+}
+
+}  // namespace detail
 
 // The lanes of two registers in turn: first halves into dst0, second halves into dst1.
 template <typename T>
 inline void Interleave(RegTensor<T>& dst0, RegTensor<T>& dst1, const RegTensor<T>& src0,
                        const RegTensor<T>& src1) {
-  constexpr std::uint32_t kHalf = RegTensor<T>::kLanes / 2;
   RegTensor<T> low;
   RegTensor<T> high;
-  const auto lane = [](auto& reg, std::uint32_t i) { return reg.bytes + i * sizeof(T); };
-  for (std::uint32_t i = 0; i < kHalf; ++i) {
-    std::memcpy(lane(low, 2 * i), lane(src0, i), sizeof(T));
-    std::memcpy(lane(low, 2 * i + 1), lane(src1, i), sizeof(T));
-    std::memcpy(lane(high, 2 * i), lane(src0, kHalf + i), sizeof(T));
-    std::memcpy(lane(high, 2 * i + 1), lane(src1, kHalf + i), sizeof(T));
+  for (std::uint32_t at = 0; at < kRegisterBytes / 2; at += detail::kVectorBytes) {
+    detail::interleave<sizeof(T)>(low.bytes + 2 * at, src0.bytes + at, src1.bytes + at);
+    detail::interleave<sizeof(T)>(high.bytes + 2 * at, src0.bytes + kRegisterBytes / 2 + at,
+                                  src1.bytes + kRegisterBytes / 2 + at);
   }
   dst0 = low;
   dst1 = high;
@@ -84,7 +137,8 @@ inline void Cast(RegTensor<T>& dst, const RegTensor<U>& src, const MaskReg& mask
                 "Reg::Cast: bfloat16_t from fp8_e8m0_t is modelled");
   constexpr std::uint32_t kFirst = trait.layoutMode == RegLayout::ONE ? 1 : 0;
   std::array<std::byte, RegTensor<T>::kLanes> codes;
-  for (std::uint32_t i = 0; i < codes.size(); ++i) codes[i] = src.bytes[2 * i + kFirst];
+  for (std::uint32_t at = 0; at < codes.size(); at += detail::kVectorBytes)
+    detail::everySecond<kFirst>(codes.data() + at, src.bytes + 2 * at);
   vatlas::kernels::ConvertMode mode;
   mode.e8m0ZeroIsOcp = vatlas::kernels::core().switches().e8m0ZeroIsOcp;
   if constexpr (trait.mrgMode == MaskMergeMode::ZEROING) std::memset(dst.bytes, 0, kRegisterBytes);

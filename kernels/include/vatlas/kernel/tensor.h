@@ -89,7 +89,9 @@ class LocalTensor {
   T GetValue(std::uint32_t offset) const { return (*this)(offset); }
   template <typename U>
   void SetValue(std::uint32_t offset, U value) const {
-    vatlas::kernels::checkUb(vatlas::kernels::core(), data_ + offset, sizeof(T), "SetValue", 1);
+    auto& core = vatlas::kernels::core();
+    vatlas::kernels::checkUb(core, data_ + offset, sizeof(T), "SetValue", 1);
+    core.settle(data_ + offset, sizeof(T), true);
     data_[offset] = static_cast<T>(value);
   }
   // A reference can be read: whoever waits in a loop for this value waits here.
@@ -99,6 +101,7 @@ class LocalTensor {
     core.observeUb(data_ + offset, sizeof(T));
     return data_[offset];
   }
+  // Accesses through the pointer are ordered with instructions by flags and barriers, as on the card.
   __ubuf__ T* GetPhyAddr() const { return data_; }
   __ubuf__ T* GetPhyAddr(std::uint32_t offset) const { return data_ + offset; }
   std::uint32_t GetSize() const { return size_; }

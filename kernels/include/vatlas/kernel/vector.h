@@ -1,9 +1,10 @@
 // Vector instructions on UB, count form. Names and semantics: vendor documentation of Ascend C for the 950.
-// Every call checks its ranges (32-byte alignment, inside UB), has its effect through the leaves, and costs
-// one instruction of the product's price list.
+// Every call checks its ranges (32-byte alignment, inside UB), has its effect through the leaves (at the
+// latest when something looks at its operands), and costs one instruction of the product's price list.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "vatlas/kernel/core.h"
@@ -16,8 +17,11 @@ namespace detail {
 
 using vatlas::kernels::BinaryLeaf;
 using vatlas::kernels::kElemOf;
+using vatlas::kernels::LeafTable;
 using vatlas::kernels::UnaryLeaf;
 using vatlas::sim::VectorOp;
+using vatlas::sim::VectorPart;
+using vatlas::sim::VectorWork;
 
 template <typename T>
 inline void checkOperand(vatlas::sim::CorePort& core, const LocalTensor<T>& tensor, std::uint64_t count,
@@ -30,11 +34,55 @@ inline bool positive(vatlas::sim::CorePort& core, std::int64_t count, const char
   return count > 0;
 }
 
-// Elements between which a leaf may be cut: operands that overlap without being equal work repeat by repeat.
-template <typename D, typename S>
-inline std::size_t stepOf(const D* dst, const S* src, std::size_t count) {
-  const bool partly = vatlas::kernels::overlapsPartly(dst, count * sizeof(D), src, count * sizeof(S));
-  return partly ? 256 / (sizeof(D) > sizeof(S) ? sizeof(D) : sizeof(S)) : count;
+template <typename T>
+inline vatlas::sim::VectorOperand operandOf(const LocalTensor<T>& tensor) {
+  return {reinterpret_cast<std::byte*>(tensor.GetPhyAddr()), sizeof(T)};
+}
+
+template <typename Leaf>
+inline Leaf leafOf(const VectorWork& work) {
+  return reinterpret_cast<Leaf>(work.leaf);
+}
+
+inline void runBinary(const VectorWork& work, void* dst, const void* a, const void* b, std::size_t count) {
+  leafOf<LeafTable::Binary>(work)(dst, a, b, count, work.mode != 0);
+}
+inline void runWithScalar(const VectorWork& work, void* dst, const void* a, const void*, std::size_t count) {
+  leafOf<LeafTable::Binary>(work)(dst, a, &work.scalar, count, work.mode != 0);
+}
+inline void runUnary(const VectorWork& work, void* dst, const void* a, const void*, std::size_t count) {
+  leafOf<LeafTable::Unary>(work)(dst, a, count, work.mode != 0);
+}
+inline void runFill(const VectorWork& work, void* dst, const void*, const void*, std::size_t count) {
+  leafOf<LeafTable::Fill>(work)(dst, &work.scalar, count);
+}
+inline void runSpread(const VectorWork& work, void* dst, const void* a, const void*, std::size_t count) {
+  leafOf<LeafTable::Spread>(work)(dst, a, count / work.a.group, work.a.group);
+}
+inline void runConvert(const VectorWork& work, void* dst, const void* a, const void*, std::size_t count) {
+  leafOf<LeafTable::Convert>(work)(dst, a, count, vatlas::kernels::unpackMode(work.mode));
+}
+
+template <typename Leaf>
+inline VectorWork workOf(VectorWork::Run run, Leaf leaf, std::size_t count) {
+  VectorWork work;
+  work.run = run;
+  work.leaf = reinterpret_cast<void (*)()>(leaf);
+  work.count = count;
+  return work;
+}
+
+template <typename T>
+inline std::uint64_t scalarBits(const T& value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+
+constexpr VectorPart partOf(BinaryLeaf leaf) {
+  return leaf == BinaryLeaf::Mul   ? VectorPart::Multiply
+         : leaf == BinaryLeaf::Add ? VectorPart::Accumulate
+                                   : VectorPart::None;
 }
 
 template <typename T>
@@ -46,14 +94,13 @@ inline void binary(BinaryLeaf leaf, VectorOp op, const LocalTensor<T>& dst, cons
   checkOperand(core, dst, n, call);
   checkOperand(core, a, n, call);
   checkOperand(core, b, n, call);
-  T* d = dst.GetPhyAddr();
-  const T* x = a.GetPhyAddr();
-  const T* y = b.GetPhyAddr();
-  const auto fn = vatlas::kernels::leaves().binaryOf(leaf, kElemOf<T>);
-  const bool saturate = core.switches().saturate;
-  const std::size_t step = std::min(stepOf(d, x, n), stepOf(d, y, n));
-  for (std::size_t i = 0; i < n; i += step) fn(d + i, x + i, y + i, std::min(step, n - i), saturate);
-  core.vector(op, vatlas::kernels::repeatsOf(n * sizeof(T)));
+  VectorWork work = workOf(&runBinary, vatlas::kernels::leaves().binaryOf(leaf, kElemOf<T>), n);
+  work.mode = core.switches().saturate;
+  work.dst = operandOf(dst);
+  work.a = operandOf(a);
+  work.b = operandOf(b);
+  if (std::is_same_v<T, float>) work.part = partOf(leaf);
+  core.vector(op, vatlas::kernels::repeatsOf(n * sizeof(T)), work);
 }
 
 template <typename T, typename U>
@@ -64,14 +111,12 @@ inline void withScalar(BinaryLeaf leaf, VectorOp op, const LocalTensor<T>& dst, 
   const auto n = static_cast<std::size_t>(count);
   checkOperand(core, dst, n, call);
   checkOperand(core, src, n, call);
-  T* d = dst.GetPhyAddr();
-  const T* x = src.GetPhyAddr();
-  const T value = static_cast<T>(scalar);
-  const auto fn = vatlas::kernels::leaves().withScalarOf(leaf, kElemOf<T>);
-  const std::size_t step = stepOf(d, x, n);
-  for (std::size_t i = 0; i < n; i += step)
-    fn(d + i, x + i, &value, std::min(step, n - i), core.switches().saturate);
-  core.vector(op, vatlas::kernels::repeatsOf(n * sizeof(T)));
+  VectorWork work = workOf(&runWithScalar, vatlas::kernels::leaves().withScalarOf(leaf, kElemOf<T>), n);
+  work.mode = core.switches().saturate;
+  work.scalar = scalarBits(static_cast<T>(scalar));
+  work.dst = operandOf(dst);
+  work.a = operandOf(src);
+  core.vector(op, vatlas::kernels::repeatsOf(n * sizeof(T)), work);
 }
 
 template <typename T>
@@ -82,12 +127,11 @@ inline void unary(UnaryLeaf leaf, VectorOp op, const LocalTensor<T>& dst, const 
   const auto n = static_cast<std::size_t>(count);
   checkOperand(core, dst, n, call);
   checkOperand(core, src, n, call);
-  T* d = dst.GetPhyAddr();
-  const T* x = src.GetPhyAddr();
-  const auto fn = vatlas::kernels::leaves().unaryOf(leaf, kElemOf<T>);
-  const std::size_t step = stepOf(d, x, n);
-  for (std::size_t i = 0; i < n; i += step) fn(d + i, x + i, std::min(step, n - i), core.switches().saturate);
-  core.vector(op, vatlas::kernels::repeatsOf(n * sizeof(T)));
+  VectorWork work = workOf(&runUnary, vatlas::kernels::leaves().unaryOf(leaf, kElemOf<T>), n);
+  work.mode = core.switches().saturate;
+  work.dst = operandOf(dst);
+  work.a = operandOf(src);
+  core.vector(op, vatlas::kernels::repeatsOf(n * sizeof(T)), work);
 }
 
 template <typename T, typename... Us>
@@ -217,8 +261,11 @@ inline void Duplicate(const LocalTensor<T>& dst, const T& value, const std::int3
   if (!detail::positive(core, count, "Duplicate")) return;
   const auto n = static_cast<std::size_t>(count);
   detail::checkOperand(core, dst, n, "Duplicate");
-  vatlas::kernels::leaves().fill[vatlas::kernels::kSizeIndex<sizeof(T)>](dst.GetPhyAddr(), &value, n);
-  core.vector(detail::VectorOp::Duplicate, vatlas::kernels::repeatsOf(n * sizeof(T)));
+  detail::VectorWork work = detail::workOf(
+      &detail::runFill, vatlas::kernels::leaves().fill[vatlas::kernels::kSizeIndex<sizeof(T)>], n);
+  work.scalar = detail::scalarBits(value);
+  work.dst = detail::operandOf(dst);
+  core.vector(detail::VectorOp::Duplicate, vatlas::kernels::repeatsOf(n * sizeof(T)), work);
 }
 
 namespace detail {
@@ -264,14 +311,20 @@ inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const Rou
   how.rounding = detail::roundingOf(mode);
   how.saturate = core.switches().saturate;
   how.e8m0ZeroIsOcp = core.switches().e8m0ZeroIsOcp;
-  T* d = dst.GetPhyAddr();
-  const U* s = src.GetPhyAddr();
-  const std::size_t step = kHalfByte ? n : detail::stepOf(d, s, n);
-  for (std::size_t i = 0; i < n; i += step) fn(d + i, s + i, std::min(step, n - i), how);
+  detail::VectorWork work = detail::workOf(&detail::runConvert, fn, n);
+  work.mode = vatlas::kernels::packMode(how);
+  work.dst = detail::operandOf(dst);
+  work.a = detail::operandOf(src);
+  if (kHalfByte) work.a.bytes = 0;
+  if (std::is_same_v<T, float> && sizeof(U) == 1) {
+    work.part = detail::VectorPart::Widen;
+    work.multiplyAccumulate =
+        vatlas::kernels::leaves().multiplyAccumulate[static_cast<std::size_t>(kElemOf<U>)];
+  }
   constexpr std::size_t kWide = sizeof(T) > sizeof(U) ? sizeof(T) : sizeof(U);
   constexpr bool kFrom8 = sizeof(U) == 1 && sizeof(T) > 1;
   core.vector(kFrom8 ? detail::VectorOp::CastWiden8 : detail::VectorOp::Cast,
-              vatlas::kernels::repeatsOf(n * kWide));
+              vatlas::kernels::repeatsOf(n * kWide), work);
 }
 
 // dst[row] = sum of the first n elements of each row, in pairs: ((s0+s1)+(s2+s3))+... as a tree over n.
@@ -285,6 +338,8 @@ inline void Sum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const SumP
     vatlas::kernels::faultArgument(core, "Sum", "inner", params.inner, "rows of a multiple of 32 bytes");
   detail::checkOperand(core, dst, params.outter, "Sum");
   detail::checkOperand(core, src, static_cast<std::uint64_t>(params.outter) * params.inner, "Sum");
+  core.settle(src.GetPhyAddr(), std::uint64_t{params.outter} * params.inner * sizeof(T), false);
+  core.settle(dst.GetPhyAddr(), params.outter * sizeof(T), true);
   for (std::uint32_t row = 0; row < params.outter; ++row) {
     const T* s = src.GetPhyAddr() + static_cast<std::size_t>(row) * params.inner;
     float sums[64];
@@ -319,14 +374,23 @@ inline void BroadCast(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   if (rows == 0 || width == 0) return;
   detail::checkOperand(core, dst, rows * width, "BroadCast");
   detail::checkOperand(core, src, axis == 1 ? rows : width, "BroadCast");
+  const std::uint32_t repeats = vatlas::kernels::repeatsOf(rows * width * sizeof(T));
   if constexpr (axis == 1) {
-    vatlas::kernels::leaves().spread[vatlas::kernels::kSizeIndex<sizeof(T)>](dst.GetPhyAddr(),
-                                                                             src.GetPhyAddr(), rows, width);
+    detail::VectorWork work = detail::workOf(
+        &detail::runSpread, vatlas::kernels::leaves().spread[vatlas::kernels::kSizeIndex<sizeof(T)>],
+        rows * width);
+    work.dst = detail::operandOf(dst);
+    work.a = detail::operandOf(src);
+    work.a.group = static_cast<std::uint32_t>(width);
+    if (std::is_same_v<T, float>) work.part = detail::VectorPart::Spread;
+    core.vector(detail::VectorOp::Broadcast, repeats, work);
   } else {
+    core.settle(src.GetPhyAddr(), width * sizeof(T), false);
+    core.settle(dst.GetPhyAddr(), rows * width * sizeof(T), true);
     for (std::size_t r = 0; r < rows; ++r)
       std::memcpy(dst.GetPhyAddr() + r * width, src.GetPhyAddr(), width * sizeof(T));
+    core.vector(detail::VectorOp::Broadcast, repeats);
   }
-  core.vector(detail::VectorOp::Broadcast, vatlas::kernels::repeatsOf(rows * width * sizeof(T)));
 }
 
 }  // namespace AscendC

@@ -1,10 +1,10 @@
 // What an AI core offers to the kernel code that runs on it: the one header of sim/ that kernels/ may
 // include.
 //
-// A call has its effect on the bytes at once, in program order, and leaves a compact record from which the
-// engine works out the time (docs/design.md). All functions must be called from a kernel block; elsewhere
-// they throw std::logic_error. They may throw KernelUnwind (cancel or fault); kernel API functions are
-// therefore not noexcept.
+// A call has its effect on the bytes at once, in program order (vector instructions: as soon as anything
+// could tell the difference), and leaves a compact record from which the engine works out the time
+// (docs/design.md). All functions must be called from a kernel block; elsewhere they throw std::logic_error.
+// They may throw KernelUnwind (cancel or fault); kernel API functions are therefore not noexcept.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "vatlas/sim/config.h"
+#include "vatlas/sim/vector_work.h"
 
 namespace vatlas::sim {
 
@@ -75,6 +76,13 @@ class CorePort {
   // ------------------------------------------------------------------------------------------------- A
   // vector instruction whose effect the caller has applied; repeats = 256-byte repeats, at least 1.
   void vector(VectorOp op, std::uint32_t repeats);
+  // ... whose effect may be put off until something looks at the operands: a copy, a scalar access, a wait
+  // of the scalar unit for the vector unit, or whoever calls settle(). The ranges have been checked.
+  void vector(VectorOp op, std::uint32_t repeats, const VectorWork& work);
+  // Before the caller itself reads or writes UB: does what has been put off, as far as it concerns the range.
+  void settle(const void* ub, std::uint64_t bytes, bool writes) {
+    if (putOff_ != 0) settlePutOff(ub, bytes, writes);
+  }
   // DMA: global memory (any card) to UB on MTE2, UB to global memory on MTE3. Both ranges are checked; a bad
   // one faults the block. Rows whose shape is empty do nothing.
   void copyIn(void* ub, const void* gm, const CopyShape& shape);
@@ -97,6 +105,7 @@ class CorePort {
 
  private:
   [[noreturn]] static void outsideKernel();
+  void settlePutOff(const void* ub, std::uint64_t bytes, bool writes);
 
  protected:
   CorePort() = default;
@@ -106,6 +115,7 @@ class CorePort {
   int blockNum_ = 0;
   int deviceId_ = 0;
   std::uint32_t ubUsable_ = 0;
+  std::uint32_t putOff_ = 0;  // vector instructions whose effect is still to come
   std::byte* ub_ = nullptr;
   void* hcclContext_ = nullptr;
   void* apiState_ = nullptr;
