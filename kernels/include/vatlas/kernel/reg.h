@@ -43,25 +43,6 @@ inline MaskReg UpdateMask(std::uint32_t& count) {
   return {lanes};
 }
 
-// A whole register from UB, wherever the data ends.
-template <typename T>
-inline void DataCopy(RegTensor<T>& dst, const __local_mem__ T* src) {
-  auto& core = vatlas::kernels::core();
-  const auto* from = reinterpret_cast<const std::byte*>(src);
-  const std::uint64_t offset = static_cast<std::uint64_t>(from - core.ub());
-  vatlas::kernels::checkUb(core, src, 1, "Reg::DataCopy");
-  const std::uint64_t room = core.ubBytes() - offset;
-  core.settle(from, room < kRegisterBytes ? room : kRegisterBytes, false);
-  std::memcpy(dst.bytes, from, room < kRegisterBytes ? room : kRegisterBytes);
-}
-template <typename T>
-inline void DataCopy(__local_mem__ T* dst, const RegTensor<T>& src, const MaskReg& mask) {
-  auto& core = vatlas::kernels::core();
-  vatlas::kernels::checkUb(core, dst, mask.lanes * sizeof(T), "Reg::DataCopy");
-  core.settle(dst, mask.lanes * sizeof(T), true);
-  std::memcpy(dst, src.bytes, mask.lanes * sizeof(T));
-}
-
 namespace detail {
 
 inline constexpr std::uint32_t kVectorBytes = 16;
@@ -79,6 +60,21 @@ template <typename V>
 inline void storeVectors(std::byte* to, const V& first, const V& second) {
   std::memcpy(to, &first, sizeof first);
   std::memcpy(to + sizeof first, &second, sizeof second);
+}
+
+// Short copies without a call or a string instruction.
+inline void copyBytes(std::byte* dst, const std::byte* src, std::uint64_t bytes) {
+  std::uint64_t at = 0;
+  for (; at + kVectorBytes <= bytes; at += kVectorBytes) {
+    const auto vector = loadVector<Bytes>(src + at);
+    std::memcpy(dst + at, &vector, sizeof vector);
+  }
+  for (; at < bytes; ++at) dst[at] = src[at];
+}
+inline void clearRegister(std::byte* dst) {
+  const Bytes zero{};
+  for (std::uint32_t at = 0; at < kRegisterBytes; at += kVectorBytes)
+    std::memcpy(dst + at, &zero, sizeof zero);
 }
 
 // Lanes of 16 bytes of a and of b in turn.
@@ -115,6 +111,25 @@ inline void everySecond(std::byte* dst, const std::byte* src) {
 
 }  // namespace detail
 
+// A whole register from UB, wherever the data ends.
+template <typename T>
+inline void DataCopy(RegTensor<T>& dst, const __local_mem__ T* src) {
+  auto& core = vatlas::kernels::core();
+  const auto* from = reinterpret_cast<const std::byte*>(src);
+  const std::uint64_t offset = static_cast<std::uint64_t>(from - core.ub());
+  vatlas::kernels::checkUb(core, src, 1, "Reg::DataCopy");
+  const std::uint64_t room = core.ubBytes() - offset;
+  core.settle(from, room < kRegisterBytes ? room : kRegisterBytes, false);
+  detail::copyBytes(dst.bytes, from, room < kRegisterBytes ? room : kRegisterBytes);
+}
+template <typename T>
+inline void DataCopy(__local_mem__ T* dst, const RegTensor<T>& src, const MaskReg& mask) {
+  auto& core = vatlas::kernels::core();
+  vatlas::kernels::checkUb(core, dst, mask.lanes * sizeof(T), "Reg::DataCopy");
+  core.settle(dst, mask.lanes * sizeof(T), true);
+  detail::copyBytes(reinterpret_cast<std::byte*>(dst), src.bytes, mask.lanes * sizeof(T));
+}
+
 // The lanes of two registers in turn: first halves into dst0, second halves into dst1.
 template <typename T>
 inline void Interleave(RegTensor<T>& dst0, RegTensor<T>& dst1, const RegTensor<T>& src0,
@@ -137,11 +152,11 @@ inline void Cast(RegTensor<T>& dst, const RegTensor<U>& src, const MaskReg& mask
                 "Reg::Cast: bfloat16_t from fp8_e8m0_t is modelled");
   constexpr std::uint32_t kFirst = trait.layoutMode == RegLayout::ONE ? 1 : 0;
   std::array<std::byte, RegTensor<T>::kLanes> codes;
-  for (std::uint32_t at = 0; at < codes.size(); at += detail::kVectorBytes)
+  for (std::uint32_t at = 0; at < mask.lanes; at += detail::kVectorBytes)
     detail::everySecond<kFirst>(codes.data() + at, src.bytes + 2 * at);
   vatlas::kernels::ConvertMode mode;
   mode.e8m0ZeroIsOcp = vatlas::kernels::core().switches().e8m0ZeroIsOcp;
-  if constexpr (trait.mrgMode == MaskMergeMode::ZEROING) std::memset(dst.bytes, 0, kRegisterBytes);
+  if constexpr (trait.mrgMode == MaskMergeMode::ZEROING) detail::clearRegister(dst.bytes);
   vatlas::kernels::leaves().convertOf(vatlas::kernels::Elem::Bf16, vatlas::kernels::Elem::E8m0)(
       dst.bytes, codes.data(), mask.lanes, mode);
 }
