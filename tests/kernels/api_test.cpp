@@ -67,6 +67,50 @@ void strided(const Args& args) {
   AscendC::DataCopy(target, ub, 32);
 }
 
+// What vector instructions leave in UB is there for everything that looks at it afterwards.
+void looks(const Args& args) {
+  constexpr std::uint32_t kCount = 2048;
+  constexpr std::uint32_t kBytes = kCount * 4;
+  const auto at = [](std::uint32_t place) {
+    return AscendC::LocalTensor<float>(AscendC::TPosition::VECCALC, place * kBytes, kCount);
+  };
+  AscendC::GlobalTensor<float> source, target;
+  source.SetGlobalBuffer(reinterpret_cast<float*>(args.in));
+  target.SetGlobalBuffer(reinterpret_cast<float*>(args.out));
+  auto x = at(0), y = at(1), z = at(2), w = at(3);
+  AscendC::DataCopy(x, source, kCount);
+  AscendC::PipeBarrier<PIPE_ALL>();
+  AscendC::Adds(y, x, 1.0F, kCount);  // x + 1
+  const float first = y.GetValue(100);
+  y.SetValue(101, -5.0F);
+  AscendC::Muls(z, y, 2.0F, kCount);
+  float* raw = z.GetPhyAddr();
+  AscendC::SetFlag<AscendC::HardEvent::V_S>(0);
+  AscendC::WaitFlag<AscendC::HardEvent::V_S>(0);
+  const float second = raw[102];
+  raw[103] = -7.0F;
+  AscendC::Add(w, z, y, kCount);
+  AscendC::Reg::RegTensor<float> lanes;
+  AscendC::Reg::DataCopy(lanes, static_cast<const float*>(w.GetPhyAddr(128)));
+  AscendC::Reg::MaskReg mask{64};
+  AscendC::Adds(x, w, 0.0F, kCount);
+  AscendC::Reg::DataCopy(w.GetPhyAddr(128), lanes, mask);
+  AscendC::Adds(w, w, 0.5F, kCount);
+  AscendC::LocalTensor<float> sums(AscendC::TPosition::VECCALC, 4 * kBytes, 8);
+  AscendC::Sum(sums, w, AscendC::SumParams{1, kCount, 64});
+  AscendC::DataCopy(y, w, kCount);
+  AscendC::Duplicate(w, 0.0F, kCount);
+  const float third = sums.GetValue(0);
+  AscendC::PipeBarrier<PIPE_ALL>();
+  x.SetValue(0, first);
+  x.SetValue(1, second);
+  x.SetValue(2, third);
+  AscendC::PipeBarrier<PIPE_ALL>();
+  AscendC::DataCopy(target, x, kCount);
+  AscendC::DataCopy(target[kCount], y, kCount);
+  AscendC::DataCopy(target[2 * kCount], w, kCount);
+}
+
 void misuse(const Args& args) {
   AscendC::TPipe pipe;
   AscendC::GlobalTensor<float> source;
@@ -132,6 +176,25 @@ TEST_CASE("queues, copies and arithmetic") {
   const sim::LaunchResult r = run<pipeline>(input, output);
   if (r.fault) FAIL(r.fault->what);
   for (std::size_t i = 0; i < output.size(); ++i) REQUIRE(output[i] == 2 * static_cast<float>(i) + 1);
+}
+
+TEST_CASE("whatever looks at UB sees what vector instructions have left there") {
+  constexpr std::size_t kCount = 2048;
+  std::vector<float> input(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) input[i] = static_cast<float>(i % 97);
+  std::vector<float> output(3 * kCount);
+  const sim::LaunchResult r = run<looks>(input, output);
+  if (r.fault) FAIL(r.fault->what);
+  const auto y = [&](std::size_t i) { return i == 101 ? -5.0F : input[i] + 1; };
+  const auto w = [&](std::size_t i) { return (i == 103 ? -7.0F : 2 * y(i)) + y(i); };
+  float sum = 0;
+  for (std::size_t i = 0; i < 64; ++i) sum += w(i) + 0.5F;  // exact in any order
+  CHECK(output[0] == y(100));
+  CHECK(output[1] == 2 * y(102));
+  CHECK(output[2] == sum);
+  for (std::size_t i = 3; i < kCount; ++i) REQUIRE(output[i] == w(i));
+  for (std::size_t i = 0; i < kCount; ++i) REQUIRE(output[kCount + i] == w(i) + 0.5F);
+  for (std::size_t i = 0; i < kCount; ++i) REQUIRE(output[2 * kCount + i] == 0.0F);
 }
 
 TEST_CASE("DataCopyPad: rows, gaps and padding") {

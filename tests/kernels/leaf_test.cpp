@@ -223,3 +223,35 @@ TEST_CASE("arithmetic is IEEE's, in two roundings, the same on every instruction
     for (std::size_t i = 0; i < spread.size(); ++i) REQUIRE(bitsOf(spread[i]) == bitsOf(a[i / 32]));
   }
 }
+
+TEST_CASE("multiply and accumulate in one pass gives the bits of its four steps") {
+  std::mt19937 random(5);
+  const std::vector<float> values = interesting(5003);
+  for (const LeafTable* table : availableLeaves()) {
+    for (const Elem elem : {Elem::E4m3, Elem::E5m2, Elem::Hif8}) {
+      const auto fused = table->multiplyAccumulate[static_cast<std::size_t>(elem)];
+      if (fused == nullptr) continue;
+      for (const std::size_t group : {1u, 7u, 32u, 64u, 96u, 128u, 256u}) {
+        for (const std::size_t count : {1u, 31u, 64u, 257u, 1024u}) {
+          std::vector<std::uint8_t> x(count);
+          std::vector<float> scales(count / group + 1);
+          std::vector<float> sum(count);
+          for (std::uint8_t& code : x) code = static_cast<std::uint8_t>(random());
+          for (float& s : scales) s = values[random() % values.size()];
+          for (float& s : sum) s = values[random() % values.size()];
+          std::vector<float> wide(count);
+          table->convertOf(Elem::F32, elem)(wide.data(), x.data(), count, {});
+          std::vector<float> expected = sum;
+          for (std::size_t i = 0; i < count; ++i) {
+            volatile float product = wide[i] * scales[i / group];
+            volatile float total = expected[i] + product;
+            expected[i] = std::isnan(total) ? floatOf(0x7fc00000u) : total;
+          }
+          fused(sum.data(), x.data(), scales.data(), group, count);
+          CAPTURE(table->name, static_cast<int>(elem), group, count);
+          REQUIRE(std::memcmp(sum.data(), expected.data(), count * 4) == 0);
+        }
+      }
+    }
+  }
+}
