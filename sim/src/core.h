@@ -87,13 +87,14 @@ class Core final : public CorePort {
 
   static constexpr int kInternalFlag = 8;  // first flag id of the engine's own (barriers); kernels have 0..7
   static constexpr int kFlagIds = 9;
-  static constexpr std::uint32_t kSlice = 160;  // records
+  static constexpr std::uint32_t kSlice = 96;  // records
 
   // The functional side (implemented in core_port.cpp)
   // -------------------------------------------------------------
   void beginCall();   // every API call passes here
   void scalarCost();  // the scalar work of one API call
   // Neither goes on to anything else when the record is one the block then waits for (`thenWaits`).
+  bool join(Pipe pipe, const Record& record);
   void push(Pipe pipe, const Record& record, bool thenWaits = false);
   void mergeOrPushExec(std::uint64_t duration, std::uint8_t op);
   void startEpoch(const Record& record, bool thenWaits = false);  // a record the scalar unit waits for
@@ -161,8 +162,9 @@ class Core final : public CorePort {
   // Functional state.
   bool cancelled = false;
   bool mergeOpen = false;
-  bool entered = false;  // the block has run at least once
-  int unwinds = 0;       // API calls since it was cancelled
+  std::uint32_t joinable = 0;  // pipes whose last record may still be added to, a bit each
+  bool entered = false;        // the block has run at least once
+  int unwinds = 0;             // API calls since it was cancelled
   std::uint32_t recordsPushed = 0;
   std::uint32_t sliceStart = 0;
   std::uint32_t sinceOpen = 0;  // records since the open read

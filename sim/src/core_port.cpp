@@ -149,7 +149,7 @@ void CorePort::copyIn(void* ub, const void* gm, const CopyShape& shape) {
   Record record;
   record.kind = RecordKind::Copy;
   record.path = core.machine.loadPath(core.card, memory);
-  record.peer = memory == core.card ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(memory);
+  record.peer = memory == core.card ? kNoPeer : static_cast<std::uint8_t>(memory);
   record.value = static_cast<std::uint32_t>(shape.total());  // UB is smaller than 4 GiB
   record.small = small;
   record.hold =
@@ -176,7 +176,7 @@ void CorePort::copyOut(void* gm, const void* ub, const CopyShape& shape) {
   Record record;
   record.kind = RecordKind::Copy;
   record.path = core.machine.storePath(core.card, memory);
-  record.peer = memory == core.card ? std::uint16_t{0xffff} : static_cast<std::uint16_t>(memory);
+  record.peer = memory == core.card ? kNoPeer : static_cast<std::uint8_t>(memory);
   record.value = static_cast<std::uint32_t>(shape.total());  // UB is smaller than 4 GiB
   if (shape.count == 1 && shape.bytes <= PendingWrites::kLargest) {
     record.link = core.machine.pending.add(address, from, shape.bytes, core.gid);
@@ -205,8 +205,7 @@ void CorePort::setFlag(Pipe src, Pipe dst, int id) {
   checkFlag(core, src, dst, id);
   Record record;
   record.kind = RecordKind::SetFlag;
-  record.other = dst;
-  record.flag = static_cast<std::uint8_t>(id);
+  record.set = flagCode(dst, static_cast<std::uint8_t>(id));
   core.push(src, record);
 }
 
@@ -216,8 +215,7 @@ void CorePort::waitFlag(Pipe src, Pipe dst, int id) {
   checkFlag(core, src, dst, id);
   Record record;
   record.kind = RecordKind::WaitFlag;
-  record.other = src;
-  record.flag = static_cast<std::uint8_t>(id);
+  record.wait = flagCode(src, static_cast<std::uint8_t>(id));
   if (dst == Pipe::S) {
     if (src == Pipe::V) core.settleAll();
     core.startEpoch(record);
@@ -241,14 +239,14 @@ void CorePort::pipeBarrierAll() {
   core.settleAll();
   for (const Pipe pipe : {Pipe::V, Pipe::M, Pipe::Mte1, Pipe::Mte2, Pipe::Mte3, Pipe::Fix}) {
     if (core.pipe(pipe).queue.tail() == 0) continue;  // never used by this block
-    Record record;
-    record.kind = RecordKind::SetFlag;
-    record.other = Pipe::S;
-    record.flag = Core::kInternalFlag;
-    core.push(pipe, record);
-    record.kind = RecordKind::WaitFlag;
-    record.other = pipe;
-    core.startEpoch(record);
+    Record set;
+    set.kind = RecordKind::SetFlag;
+    set.set = flagCode(Pipe::S, Core::kInternalFlag);
+    core.push(pipe, set);
+    Record wait;
+    wait.kind = RecordKind::WaitFlag;
+    wait.wait = flagCode(pipe, Core::kInternalFlag);
+    core.startEpoch(wait);
   }
 }
 
@@ -361,14 +359,42 @@ void Core::scalarCost() {
   startEpoch(tick);
 }
 
+// Makes one record of a wait and the instruction behind it, or of an instruction and the flag behind it.
+bool Core::join(Pipe p, const Record& record) {
+  const std::uint32_t bit = 1u << static_cast<unsigned>(p);
+  if ((joinable & bit) == 0) return false;
+  RecordQueue& queue = pipe(p).queue;
+  Record& last = queue.at(queue.tail() - 1);
+  const auto isInstruction = [](const Record& r) {
+    return r.kind == RecordKind::Exec || r.kind == RecordKind::Copy;
+  };
+  if (record.kind == RecordKind::SetFlag && isInstruction(last) && last.set == kNoFlag &&
+      last.link == kNoLink) {
+    last.set = record.set;
+    last.link = issue;
+    joinable &= ~bit;
+    return true;
+  }
+  if (last.kind != RecordKind::WaitFlag || !isInstruction(record)) return false;
+  const std::uint8_t wait = last.wait;
+  last = record;
+  last.wait = wait;
+  last.epoch = epoch;
+  last.issue = issue;
+  return true;
+}
+
 void Core::push(Pipe p, const Record& record, bool thenWaits) {
   if (open.discarding) return;
-  RecordQueue& queue = pipe(p).queue;
-  queue.push(record);
-  ++recordsPushed;
-  Record& stored = queue.at(queue.tail() - 1);
-  stored.epoch = epoch;
-  stored.issue = issue;
+  if (!join(p, record)) {
+    RecordQueue& queue = pipe(p).queue;
+    queue.push(record);
+    ++recordsPushed;
+    Record& stored = queue.at(queue.tail() - 1);
+    stored.epoch = epoch;
+    stored.issue = issue;
+    joinable |= 1u << static_cast<unsigned>(p);
+  }
   if (open.valid && open.observed && ++sinceOpen > kLongestPoll) closeOpenRead();
   if (p == Pipe::V) mergeOpen = false;
   if (!thenWaits && tooFarAhead()) yield(BlockState::Full);
@@ -386,7 +412,7 @@ void Core::mergeOrPushExec(std::uint64_t duration, std::uint8_t op) {
     Record record;
     record.kind = RecordKind::Exec;
     record.value = static_cast<std::uint32_t>(std::min<std::uint64_t>(duration, UINT32_MAX));
-    record.flag = op;
+    record.op = op;
     push(Pipe::V, record);
     mergeOpen = !queue.empty();
   }
@@ -397,7 +423,9 @@ void Core::mergeOrPushExec(std::uint64_t duration, std::uint8_t op) {
 void Core::startEpoch(const Record& record, bool thenWaits) {
   if (open.discarding) return;
   mergeOpen = false;
+  joinable = 0;
   push(Pipe::S, record, thenWaits);
+  joinable = 0;
   ++epoch;
   issue = 0;
 }
@@ -442,6 +470,7 @@ void Core::settleAll() {
 
 void Core::yield(BlockState why) {
   settleAll();
+  joinable = 0;
   const bool watches = why == BlockState::Full && open.valid;
   if (watches) machine.waitForWrite(*this);
   state = why;
@@ -487,6 +516,7 @@ void Core::closeOpenRead() {
     if (open.discarding) {
       epoch = open.epoch;
       issue = open.issue;
+      joinable = 0;
     }
   }
   open.valid = open.polling = open.discarding = false;
@@ -497,6 +527,7 @@ void Core::rollBack() {
   epoch = open.epoch;
   issue = open.issue;
   mergeOpen = false;
+  joinable = 0;
 }
 
 // The kernel looks at what the open read brought.

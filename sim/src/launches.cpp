@@ -71,6 +71,7 @@ void Core::startBlock(LaunchPart& owner, int block, SimTime at) {
   flagReads.fill(0);
   nextFlagRead = 0;
   epoch = issue = 0;
+  joinable = 0;
   spurious = 0;
   open.valid = open.polling = open.discarding = false;
   running.imageBegin = owner.imageBegin;

@@ -174,6 +174,7 @@ class Machine final : private FabricObserver {
   void replay(Core& core, std::uint32_t runnable);
   bool step(Core& core, Pipe p);
   bool stepScalar(Core& core, Record& record);
+  Pipe setFlagAfter(Core& core, Pipe p, const Record& record);
   bool stepCopy(Core& core, Pipe p, Record& record);
   void wake(std::uint32_t& pipes, Pipe p) const { pipes |= 1u << static_cast<unsigned>(p); }
   void beginTransfer(const Event& event);

@@ -13,8 +13,8 @@ namespace vatlas::sim {
 enum class RecordKind : std::uint8_t {
   Exec,      // occupies its pipe for `value` picoseconds
   Copy,      // moves `value` bytes over path `path`
-  SetFlag,   // to pipe `other`
-  WaitFlag,  // from pipe `other`
+  SetFlag,   // `set`
+  WaitFlag,  // `wait`
   Barrier,   // waits for the pipe's own results
   Decide,    // scalar: looks at what the last small read brought
   Poll,      // scalar: that was not it; goes round until a write that arrives at `value`; waits while not
@@ -25,21 +25,36 @@ enum class RecordKind : std::uint8_t {
 };
 
 inline constexpr std::uint32_t kNoLink = UINT32_MAX;
+inline constexpr std::uint8_t kNoPeer = 0xff;
 
-// Kept small: a run-ahead core leaves thousands, and they pass through the cache twice.
+// A flag on another pipe, in a byte.
+inline constexpr std::uint8_t kNoFlag = 0xff;
+constexpr std::uint8_t flagCode(Pipe other, std::uint8_t id) {
+  return static_cast<std::uint8_t>(static_cast<unsigned>(other) << 4 | id);
+}
+constexpr Pipe flagPipe(std::uint8_t code) {
+  return static_cast<Pipe>(code >> 4);
+}
+constexpr int flagId(std::uint8_t code) {
+  return code & 0xf;
+}
+
+// Kept small: a run-ahead core leaves thousands, and they pass through the cache twice. An Exec or a Copy
+// holds the flag that its pipe waits for right before it, and the one that is set right after it.
 struct Record {
   RecordKind kind = RecordKind::Exec;
-  Pipe other = Pipe::S;
-  std::uint8_t flag = 0;         // flag id; VectorOp of an Exec
-  bool small : 1 = false;        // Copy in: may be what a Poll starts from
-  bool hold : 1 = false;         // Copy in: the block waits for its start
-  bool released : 1 = false;     // Poll
+  std::uint8_t op = 0;           // Exec: VectorOp
+  std::uint8_t wait = kNoFlag;   // flag of another pipe that comes first
+  std::uint8_t set = kNoFlag;    // flag for another pipe that comes last
   std::uint32_t epoch = 0;       // scalar waits that precede it in program order
   std::uint32_t issue = 0;       // picoseconds of scalar work since that wait
   std::uint32_t value = 0;       // picoseconds or bytes
-  std::uint32_t link = kNoLink;  // pending write (stores)
+  std::uint32_t link = kNoLink;  // pending write (stores); with `set` beside something else, its issue
   std::uint16_t path = 0;
-  std::uint16_t peer = 0xffff;  // card of a remote memory
+  std::uint8_t peer = kNoPeer;  // card of a remote memory
+  bool small : 1 = false;       // Copy in: may be what a Poll starts from
+  bool hold : 1 = false;        // Copy in: the block waits for its start
+  bool released : 1 = false;    // Poll
 
   void setTime(SimTime at) {  // Poll: of the arrival
     value = static_cast<std::uint32_t>(at);

@@ -68,6 +68,12 @@ bool Machine::step(Core& core, Pipe p) {
   if (!core.epochIsOver(record.epoch)) return false;  // issued after a scalar wait that is not over
   if (p == Pipe::S) return stepScalar(core, record);
   const SimTime issue = core.epochTime(record.epoch) + record.issue;
+  if (record.wait != kNoFlag) {
+    FlagQueue& flags = core.flag(flagPipe(record.wait), p, flagId(record.wait));
+    if (flags.empty()) return false;
+    pipe.busy = std::max({pipe.busy, issue, flags.pop()});
+    record.wait = kNoFlag;
+  }
   switch (record.kind) {
     case RecordKind::Exec: {
       const SimTime start = std::max(pipe.busy, issue);
@@ -75,29 +81,31 @@ bool Machine::step(Core& core, Pipe p) {
       pipe.done = std::max(pipe.done, pipe.busy);
       core.part->stats.busy[static_cast<std::size_t>(p)] += static_cast<SimTime>(record.value);
       if (core.traced && trace_ != nullptr)
-        traceExec(core, p, vectorName(record.flag), start, pipe.busy, 0, -1);
+        traceExec(core, p, vectorName(record.op), start, pipe.busy, 0, -1);
+      if (record.set != kNoFlag) wake(pending_, setFlagAfter(core, p, record));
       break;
     }
     case RecordKind::Copy:
       return stepCopy(core, p, record);
     case RecordKind::SetFlag:
-      core.flag(p, record.other, record.flag).push(std::max(pipe.done, issue));
-      wake(pending_, record.other);
+      record.link = record.issue;
+      wake(pending_, setFlagAfter(core, p, record));
       break;
-    case RecordKind::WaitFlag: {
-      FlagQueue& flags = core.flag(record.other, p, record.flag);
-      if (flags.empty()) return false;
-      pipe.busy = std::max({pipe.busy, issue, flags.pop()});
-      break;
-    }
     case RecordKind::Barrier:
       pipe.busy = std::max({pipe.busy, pipe.done, issue});
       break;
     default:
-      break;  // scalar kinds are not pushed to other pipes
+      break;  // a wait, done above; scalar kinds are not pushed to other pipes
   }
   pipe.queue.pop();
   return true;
+}
+
+// The flag behind an instruction; returns the pipe it is for.
+Pipe Machine::setFlagAfter(Core& core, Pipe p, const Record& record) {
+  const SimTime issue = core.epochTime(record.epoch) + record.link;
+  core.flag(p, flagPipe(record.set), flagId(record.set)).push(std::max(core.pipe(p).done, issue));
+  return flagPipe(record.set);
 }
 
 bool Machine::stepCopy(Core& core, Pipe p, Record& record) {
@@ -131,8 +139,8 @@ bool Machine::stepScalar(Core& core, Record& record) {
   LaunchStats& stats = core.part->stats;
   switch (record.kind) {
     case RecordKind::SetFlag:
-      core.flag(Pipe::S, record.other, record.flag).push(time);
-      wake(pending_, record.other);
+      core.flag(Pipe::S, flagPipe(record.set), flagId(record.set)).push(time);
+      wake(pending_, flagPipe(record.set));
       core.pipe(Pipe::S).queue.pop();
       return true;
     case RecordKind::Store:
@@ -141,7 +149,7 @@ bool Machine::stepScalar(Core& core, Record& record) {
       core.pipe(Pipe::S).queue.pop();
       return true;
     case RecordKind::WaitFlag: {
-      FlagQueue& flags = core.flag(record.other, Pipe::S, record.flag);
+      FlagQueue& flags = core.flag(flagPipe(record.wait), Pipe::S, flagId(record.wait));
       if (flags.empty()) return false;
       stats.busy[0] += record.issue;
       finishScalarWait(core, std::max(time, flags.pop()));
@@ -264,18 +272,20 @@ void Machine::completeTransfer(SimTime at, std::uint64_t key) {
   pipe.done = std::max(pipe.done, visible);
   LaunchStats& stats = core.part->stats;
   stats.busy[static_cast<std::size_t>(p)] += free - pipe.copyStart;
-  const bool remote = record.peer != 0xffff;
+  const bool remote = record.peer != kNoPeer;
   if (p == Pipe::Mte2) {
     (remote ? stats.remoteLoadBytes : stats.localLoadBytes) += record.value;
   } else {
     (remote ? stats.remoteStoreBytes : stats.localStoreBytes) += record.value;
-    if (record.link != kNoLink) scheduleWrite(core, record.link, visible);
+    if (record.set == kNoFlag && record.link != kNoLink) scheduleWrite(core, record.link, visible);
   }
   if (core.traced && trace_ != nullptr) {
     traceExec(core, p, p == Pipe::Mte2 ? "load" : "store", pipe.copyStart, free, record.value,
               remote ? record.peer : -1);
   }
-  replay(core, 1u << static_cast<unsigned>(p));
+  std::uint32_t runnable = 1u << static_cast<unsigned>(p);
+  if (record.set != kNoFlag) wake(runnable, setFlagAfter(core, p, record));
+  replay(core, runnable);
 }
 
 void Machine::resourceRate(int resource, SimTime at, double bytesPerSecond) {
