@@ -274,7 +274,7 @@ def test_interrupt():
             trace = f"{folder}/t.json"
             args = case("quant_all_reduce", "ascend950dt_8p", COMBINATIONS[8], "1024,5120", "--repeat", "1000", "--trace", trace)
             process = subprocess.Popen([VATLAS, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=CLEAN)
-            while not os.path.exists(trace) and process.poll() is None:
+            while not os.path.exists(trace + ".part") and process.poll() is None:
                 time.sleep(0.01)
             time.sleep(delay)
             process.send_signal(signal.SIGINT)

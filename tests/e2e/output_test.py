@@ -6,6 +6,7 @@ import os
 import pty
 import resource
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -103,6 +104,25 @@ def test_earlier_results():
         assert not any(content(f"{folder}/{name}") == b"earlier" for name in os.listdir(folder))
         expect(run(*args, "--json", "/dev/full"), 2, "/dev/full", "cannot be written")
         expect(run(*args, "--json", "/dev/null"), 0)
+
+
+def test_special_files():
+    """Traces to what is no regular file: written at the end, and the file stays what it is."""
+    args = case("quant_all_reduce", "ascend950dt_2p", ("int8", "float", "float"), "8,1024", "--trace")
+    expect(run(*args, "/dev/full"), 2, "/dev/full", "cannot be written")
+    expect(run(*args, "/dev/null"), 0)
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode) and stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    with tempfile.TemporaryDirectory() as folder:
+        pipe, earlier = f"{folder}/pipe", f"{folder}/t.json"
+        os.mkfifo(pipe)
+        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+        expect(run(*args, pipe), 0)
+        events = json.loads(reader.communicate(timeout=60)[0])
+        assert any(event["ph"] == "X" for event in events)
+        write(earlier, b"earlier")
+        expect(run(*args, earlier), 0)
+        assert json.load(open(earlier)) == events
+        assert sorted(os.listdir(folder)) == ["pipe", "t.json"], os.listdir(folder)
 
 
 def test_progress():

@@ -163,7 +163,7 @@ int conclude(const RunOptions& options, const sim::ClusterConfig& cluster, const
   const std::vector<Comparison> results =
       examine(options, inputs, states, cluster.switches, outputs, digest, status);
   releaseRanks(states);
-  vatlasStopTrace();
+  const bool traced = vatlasStopTrace() == 0;
   if (interrupted()) return kExitInterrupted;
   status.show("");
   if (!options.quiet) printSummary(summary, options, results);
@@ -173,6 +173,7 @@ int conclude(const RunOptions& options, const sim::ClusterConfig& cluster, const
     outputs.json->append(text.data(), text.size());
     outputs.json->finish();
   }
+  if (!traced) throw FileError(fmt::format("{}: cannot be written", options.traceFile));
   if (options.digest) {
     digest.add(reportText.data(), reportText.size());
     if (!options.traceFile.empty()) addFile(digest, options.traceFile);

@@ -18,7 +18,8 @@ extern "C" {
 int vatlasUseCluster(const char* nameOrPath);
 
 /* Writes a Chrome/Perfetto trace until vatlasStopTrace or the end. cores: how many AIV cores a card with all
-   their pipes; -1 all. 100000: no path; 500001: the file cannot be written. */
+   their pipes; -1 all. 100000: no path; 500001: the file cannot be written (vatlasStopTrace: its place was
+   lost, or the disk is full). Until the end events are in PATH.part; an earlier file stays until then. */
 int vatlasStartTrace(const char* path, int cores);
 int vatlasStopTrace(void);
 

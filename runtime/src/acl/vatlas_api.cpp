@@ -74,8 +74,9 @@ int vatlasStartTrace(const char* path, int cores) {
 
 int vatlasStopTrace(void) {
   return guarded("vatlasStopTrace", [&] {
-    if (const auto session = Session::currentOrNull()) session->stopTrace();
-    return ACL_SUCCESS;
+    const auto session = Session::currentOrNull();
+    if (!session || session->stopTrace()) return ACL_SUCCESS;
+    return badArgument(ACL_ERROR_FAILURE, "vatlasStopTrace", "the trace cannot be written");
   });
 }
 

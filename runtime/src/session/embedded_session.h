@@ -155,7 +155,7 @@ class EmbeddedSession final : public Session, public std::enable_shared_from_thi
   void resetResources() override;
   bool orderUncertain() const override;
   bool startTrace(const std::string& path, int cores) override;
-  void stopTrace() override;
+  bool stopTrace() override;
   void interrupt() noexcept override;
 
  private:

@@ -188,6 +188,7 @@ bool EmbeddedSession::orderUncertain() const {
 }
 
 bool EmbeddedSession::startTrace(const std::string& path, int cores) {
+  stopTrace();
   std::unique_ptr<TraceWriter> writer = TraceWriter::open(path, cores, cluster_.ranks);
   if (!writer) return false;
   simThread_.runAndWait([&] {
@@ -197,11 +198,14 @@ bool EmbeddedSession::startTrace(const std::string& path, int cores) {
   return true;
 }
 
-void EmbeddedSession::stopTrace() {
+bool EmbeddedSession::stopTrace() {
+  bool good = true;
   simThread_.runAndWait([&] {
     if (simulation_) simulation_->setTrace(nullptr);
+    if (trace_) good = trace_->close();
     trace_.reset();
   });
+  return good;
 }
 
 }  // namespace vatlas::runtime

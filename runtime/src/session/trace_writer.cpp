@@ -1,15 +1,21 @@
 #include "session/trace_writer.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <tuple>
+#include <utility>
 
 namespace vatlas::runtime {
 namespace {
 
 constexpr std::uint64_t kPipeTracks = 1'000'000;
+constexpr const char* kPart = ".part";      // events as they come
+constexpr const char* kSorted = ".sorted";  // the file in the making
 
 // Microseconds with all picoseconds, as the format wants decimal numbers.
 std::string microseconds(sim::SimTime t) {
@@ -40,11 +46,19 @@ std::string_view pipeName(sim::Pipe pipe) {
 }  // namespace
 
 std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& path, int cores, int cards) {
-  std::FILE* file = std::fopen(path.c_str(), "we");
+  std::error_code unknown;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, unknown);
+  const std::string target = unknown ? path : real.string();
+  struct stat info {};
+  const bool exists = stat(target.c_str(), &info) == 0;
+  if (exists && (S_ISDIR(info.st_mode) || access(target.c_str(), W_OK) != 0)) return nullptr;
+  const bool direct = exists && !S_ISREG(info.st_mode);
+  std::FILE* file = direct ? std::tmpfile() : std::fopen((target + kPart).c_str(), "w+e");
   if (file == nullptr) return nullptr;
   std::fputs("[\n", file);
   std::unique_ptr<TraceWriter> writer(new TraceWriter(file, cores, cards));
-  writer->path_ = path;
+  writer->target_ = target;
+  writer->direct_ = direct;
   writer->offset_ = 2;
   for (int card = 0; card < cards; ++card) {
     writer->write(
@@ -59,32 +73,37 @@ std::unique_ptr<TraceWriter> TraceWriter::open(const std::string& path, int core
 }
 
 TraceWriter::~TraceWriter() {
-  std::fputs("\n]\n", file_);
-  std::fclose(file_);
-  putInOrder();
+  if (!close()) fmt::print(stderr, "vatlas: the trace {} cannot be written\n", target_);
 }
 
-// A new file takes the old one's place when it is complete; when it cannot be made, the old one stays.
-void TraceWriter::putInOrder() {
+bool TraceWriter::close() {
+  if (file_ == nullptr) return true;
+  const std::string sorted = direct_ ? target_ : target_ + kSorted;
+  std::FILE* to = std::fopen(sorted.c_str(), "we");
+  bool good = to != nullptr && putInOrder(to);
+  if (to != nullptr) good = std::fclose(to) == 0 && good;
+  std::fclose(std::exchange(file_, nullptr));
+  if (direct_) return good;
+  good = good && std::rename(sorted.c_str(), target_.c_str()) == 0;
+  if (to != nullptr && !good) std::remove(sorted.c_str());
+  std::remove((target_ + kPart).c_str());
+  return good;
+}
+
+bool TraceWriter::putInOrder(std::FILE* to) {
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.at, a.process, a.track) < std::tie(b.at, b.process, b.track);
   });
-  const std::string sorted = path_ + ".part";
-  std::FILE* from = std::fopen(path_.c_str(), "re");
-  std::FILE* to = std::fopen(sorted.c_str(), "we");
-  bool good = from != nullptr && to != nullptr && std::fputs("[\n", to) >= 0;
+  bool good = std::fflush(file_) == 0 && std::ferror(file_) == 0 && std::fputs("[\n", to) >= 0;
   std::string event;
   for (std::size_t i = 0; good && i < entries_.size(); ++i) {
     event.resize(entries_[i].length);
-    good = std::fseek(from, static_cast<long>(entries_[i].offset), SEEK_SET) == 0 &&
-           std::fread(event.data(), 1, event.size(), from) == event.size() &&
+    good = pread(fileno(file_), event.data(), event.size(), static_cast<off_t>(entries_[i].offset)) ==
+               static_cast<ssize_t>(event.size()) &&
            (i == 0 || std::fputs(",\n", to) >= 0) &&
            std::fwrite(event.data(), 1, event.size(), to) == event.size();
   }
-  good = good && std::fputs("\n]\n", to) >= 0;
-  if (from != nullptr) std::fclose(from);
-  if (to != nullptr) good = std::fclose(to) == 0 && good;
-  if (!good || std::rename(sorted.c_str(), path_.c_str()) != 0) std::remove(sorted.c_str());
+  return good && std::fputs("\n]\n", to) >= 0;
 }
 
 void TraceWriter::write(const std::string& event, sim::SimTime at, int process, std::uint64_t track) {

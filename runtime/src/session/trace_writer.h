@@ -1,7 +1,8 @@
-// Writes what the model tells as a Chrome trace (JSON array of events), which Perfetto opens. Streamed, so
-// that the file is of use after a crash; no wall time, process or thread ids of the host. At the end the
-// events are put into the order of (time, process, track): the model tells what different cards do in an
-// order that may depend on the host.
+// Writes what the model tells as a Chrome trace (JSON array of events), which Perfetto opens. Events are
+// streamed to FILE.part, which is of use after a crash; at the end they are put into the order of (time,
+// process, track), because the model tells what different cards do in an order that may depend on the host,
+// and FILE takes its place. What is no regular file (a pipe, a device) is written directly at the end. No
+// wall time, process or thread ids of the host.
 #pragma once
 
 #include <cstdio>
@@ -21,6 +22,8 @@ class TraceWriter final : public sim::TraceSink {
   // opened.
   static std::unique_ptr<TraceWriter> open(const std::string& path, int cores, int cards);
   ~TraceWriter() override;
+  // Puts the file in its place; false when it cannot be written.
+  bool close();
 
   bool wantsCore(int card, int core) const override;
   void span(const sim::TraceSpan& span) override;
@@ -37,12 +40,13 @@ class TraceWriter final : public sim::TraceSink {
     std::uint32_t length;
   };
   void write(const std::string& event, sim::SimTime at, int process, std::uint64_t track);
-  void putInOrder();
+  bool putInOrder(std::FILE* to);
 
   std::FILE* file_;
   int cores_;
   int cards_;
-  std::string path_;
+  std::string target_;  // where links lead
+  bool direct_ = false;
   std::uint64_t offset_ = 0;
   std::vector<Entry> entries_;
   std::set<std::pair<int, std::uint64_t>> named_;
