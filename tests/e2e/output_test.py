@@ -106,6 +106,23 @@ def test_earlier_results():
         expect(run(*args, "--json", "/dev/null"), 0)
 
 
+def test_deterministic():
+    """In rank order all ranks have the same bits, otherwise they differ; by the option, or by the environment."""
+    args = case("quant_all_reduce", "ascend950dt_4p", ("int8", "float", "float"), "64,1024")
+    with tempfile.TemporaryDirectory() as folder:
+        for more, env, agree in (
+            ([], {}, False),
+            (["--deterministic"], {}, True),
+            ([], {"HCCL_DETERMINISTIC": "true"}, True),
+            ([], {"HCCL_DETERMINISTIC": "STRICT"}, True),
+            ([], {"HCCL_DETERMINISTIC": "false"}, False),
+            ([], {"HCCL_DETERMINISTIC": "nonsense"}, False),
+        ):
+            expect(run(*args, *more, "--out", folder + "/o{rank}.npy", env=env), 0, "bitwise equal")
+            outputs = {content(f"{folder}/o{rank}.npy") for rank in range(4)}
+            assert (len(outputs) == 1) == agree, (more, env, len(outputs))
+
+
 def test_special_files():
     """Traces to what is no regular file: written at the end, and the file stays what it is."""
     args = case("quant_all_reduce", "ascend950dt_2p", ("int8", "float", "float"), "8,1024", "--trace")
@@ -115,9 +132,12 @@ def test_special_files():
     with tempfile.TemporaryDirectory() as folder:
         pipe, earlier = f"{folder}/pipe", f"{folder}/t.json"
         os.mkfifo(pipe)
-        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
-        expect(run(*args, pipe), 0)
-        events = json.loads(reader.communicate(timeout=60)[0])
+        with tempfile.TemporaryFile() as seen:  # a pipe would fill up before anyone reads it
+            reader = subprocess.Popen(["cat", pipe], stdout=seen)
+            expect(run(*args, pipe, "--digest"), 0, "sha256")
+            assert reader.wait(timeout=60) == 0
+            seen.seek(0)
+            events = json.load(seen)
         assert any(event["ph"] == "X" for event in events)
         write(earlier, b"earlier")
         expect(run(*args, earlier), 0)

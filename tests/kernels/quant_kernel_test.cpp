@@ -75,11 +75,12 @@ class Cluster {
       args.x = allocate(r, x[i].size());
       args.scales = allocate(r, scales[i].size());
       args.output = allocate(r, outBytes);
-      args.tiling = allocate(r, sizeof(kernels::QuantAllReduceTilingData));
+      args.tiling = allocate(r, sizeof(kernels::QuantTiling));
       std::memcpy(args.x, x[i].data(), x[i].size());
       std::memcpy(args.scales, scales[i].data(), scales[i].size());
-      auto* tiling = reinterpret_cast<kernels::QuantAllReduceTilingData*>(args.tiling);
-      kernels::QuantAllReduceTilingInfo& info = tiling->quantAllReduceTilingInfo;
+      auto* tiling = reinterpret_cast<kernels::QuantTiling*>(args.tiling);
+      tiling->options.order = c.rankOrder ? kernels::QuantOrder::Rank : kernels::QuantOrder::OwnFirst;
+      kernels::QuantAllReduceTilingInfo& info = tiling->data.quantAllReduceTilingInfo;
       const auto cores = static_cast<std::uint64_t>(config_.product.aivCount);
       info = {c.rows,
               c.hidden,
@@ -178,6 +179,22 @@ TEST_CASE("every combination of types gives the reference's bits") {
             check(cluster, {x, scales, output, ranks, 8, 1024}, scatter, seed++);
         }
       }
+    }
+  }
+}
+
+TEST_CASE("in rank order all ranks agree, where with their own data first they do not") {
+  for (const int ranks : {4, 8}) {
+    Cluster cluster(ranks);
+    for (const bool rankOrder : {false, true}) {
+      const QuantCase c{"int8", "f32", "f32", ranks, 8, 1024, rankOrder};
+      for (const bool scatter : {false, true}) check(cluster, c, scatter, 300);
+      Bytes x;
+      Bytes scales;
+      generate(c, 300, x, scales);
+      const Cluster::Outcome got = cluster.run(c, false, x, scales);
+      for (std::size_t r = 1; r < got.outputs.size(); ++r)
+        CHECK((got.outputs[r] == got.outputs[0]) == rankOrder);
     }
   }
 }

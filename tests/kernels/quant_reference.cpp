@@ -105,7 +105,7 @@ std::vector<std::uint8_t> quantReference(const QuantCase& c, const std::vector<s
   for (std::uint64_t i = 0; i < count; ++i) {
     volatile float sum = 0;
     for (int k = 0; k < c.ranks; ++k) {
-      const auto r = static_cast<std::size_t>((rank + k) % c.ranks);
+      const auto r = static_cast<std::size_t>(c.rankOrder ? k : (rank + k) % c.ranks);
       const std::uint64_t at = first + i;
       volatile float product = decodeX(c.x, x[r][at]) * scaleAt(c, scales[r], at / c.group());
       sum = sum + product;

@@ -15,6 +15,7 @@ struct QuantCase {
   int ranks = 2;
   std::uint64_t rows = 0;
   std::uint64_t hidden = 0;
+  bool rankOrder = false;
 
   std::uint64_t elements() const { return rows * hidden; }
   std::uint64_t group() const { return scales == "e8m0" ? 32 : 128; }

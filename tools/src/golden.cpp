@@ -117,7 +117,8 @@ void Golden::compare(int rank, std::uint64_t first, std::uint64_t count, const s
       s.options.scatter() ? s.options.elements() / static_cast<std::uint64_t>(s.ranks) : 0;
   s.load(first + slice * static_cast<std::uint64_t>(rank), count);
   Floats sum = Floats::Zero(static_cast<Eigen::Index>(count));
-  for (int k = 0; k < s.ranks; ++k) sum += s.products[static_cast<std::size_t>((rank + k) % s.ranks)];
+  const int start = s.options.deterministic ? 0 : rank;
+  for (int k = 0; k < s.ranks; ++k) sum += s.products[static_cast<std::size_t>((start + k) % s.ranks)];
   const DType& type = *s.options.output;
   for (std::uint64_t i = 0; i < count; ++i) {
     const float expected = rounded(type, sum[static_cast<Eigen::Index>(i)], s.saturate);

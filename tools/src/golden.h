@@ -24,8 +24,9 @@ struct Comparison {
 };
 
 // Works through the outputs in pieces. The order of summation and the rounding are those that the operators
-// document: in float, from +0, a rank's own contribution first and then the others' in a circle; one rounding
-// to the output type, to nearest even. A group of elements shares a scale, so pieces begin and end at groups.
+// document: in float, from +0, a rank's own contribution first and then the others' in a circle
+// (deterministic: in rank order); one rounding to the output type, to nearest even. A group of elements
+// shares a scale, so pieces begin and end at groups.
 class Golden {
  public:
   Golden(const RunOptions& options, const Inputs& inputs, int ranks, const sim::Switches& switches);

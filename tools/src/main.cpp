@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "commands.h"
@@ -54,12 +56,21 @@ void addRun(CLI::App& app, RunOptions& options, RunText& text) {
       ->check(CLI::Range(-1, 1024))
       ->capture_default_str();
   run->add_option("--json", options.jsonFile, "write the report as JSON");
+  run->add_flag("--deterministic", options.deterministic,
+                "sum in rank order, so that all ranks agree bit for bit (ACL_OPT_DETERMINISTIC)");
   run->add_flag("--digest", options.digest, "print a SHA-256 over outputs, simulated times and the trace");
   run->add_flag("--quiet", options.quiet, "print neither report nor progress");
   run->add_flag("!--no-check", options.check, "do not compute the golden result");
 }
 
+// What the operators themselves look at in the environment.
+bool environmentAsksForDeterminism() {
+  const char* text = std::getenv("HCCL_DETERMINISTIC");
+  return text != nullptr && (strcasecmp(text, "true") == 0 || strcasecmp(text, "strict") == 0);
+}
+
 void complete(RunOptions& options, const RunText& text) {
+  options.deterministic = options.deterministic || environmentAsksForDeterminism();
   options.x = findDType(text.x);
   options.scales = findDType(text.scales);
   options.output = findDType(text.output);

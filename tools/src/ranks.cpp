@@ -54,6 +54,8 @@ class Rank {
     check(aclrtSetDevice(rank_), "aclrtSetDevice");
     check(aclrtGetCurrentContext(&state_.context), "aclrtGetCurrentContext");
     check(aclrtCreateStream(&state_.stream), "aclrtCreateStream");
+    if (options_.deterministic)
+      check(aclrtCtxSetSysParamOpt(ACL_OPT_DETERMINISTIC, 1), "aclrtCtxSetSysParamOpt");
     const std::uint64_t n = options_.elements();
     const std::uint64_t groups = n / options_.group();
     const std::uint64_t outputs = options_.scatter() ? n / static_cast<std::uint64_t>(ranks_) : n;

@@ -126,7 +126,10 @@ std::vector<Comparison> examine(const RunOptions& options, const Inputs& inputs,
   return results;
 }
 
+// What went into a pipe or a device cannot be read back.
 void addFile(Sha256& digest, const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;
   std::ifstream file(path, std::ios::binary);
   std::vector<char> piece(1 << 16);
   while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {

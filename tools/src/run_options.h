@@ -30,6 +30,7 @@ struct RunOptions {
   std::string xFile, scalesFile, outFile;  // with {rank}
   std::string traceFile, jsonFile;
   int traceCores = 1;
+  bool deterministic = false;  // ACL_OPT_DETERMINISTIC
   bool digest = false;
   bool check = true;
   bool quiet = false;

@@ -22,12 +22,12 @@ using QuantOutputType =
 template <QuantOperator op, QuantX x, QuantScales scales, QuantOutput output>
 void quantKernel(const void* raw) {
   const auto& args = *static_cast<const QuantKernelArgs*>(raw);
-  GET_TILING_DATA_WITH_STRUCT(QuantAllReduceTilingData, tiling, args.tiling);
+  GET_TILING_DATA_WITH_STRUCT(QuantTiling, tiling, args.tiling);
   AscendC::TPipe pipe;
   QuantReduce<QuantXType<x>, QuantScalesType<scales>, QuantOutputType<output>,
               op == QuantOperator::ReduceScatter>
       kernel;
-  kernel.init(args, tiling.quantAllReduceTilingInfo, pipe);
+  kernel.init(args, tiling, pipe);
   kernel.process();
 }
 static_assert(sizeof(QuantAllReduceTilingData) == sizeof(QuantReduceScatterTilingData));

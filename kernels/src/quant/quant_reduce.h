@@ -1,7 +1,8 @@
 // The one-shot algorithm that QuantAllReduce and QuantReduceScatter share: every rank puts its x and scales
 // into its window, tells the same core of every rank, waits for those, and then reads, dequantizes and sums
-// the windows of all ranks, beginning with its own. Protocol, layout and order of operations: public sources
-// of the vendor's operators.
+// the windows of all ranks, beginning with its own or, for deterministic computation, with rank 0. Protocol,
+// layout and order of operations: public sources of the vendor's operators; the order by rank is an
+// assumption.
 #pragma once
 
 #include "kernel_operator.h"
@@ -81,7 +82,8 @@ constexpr std::uint32_t blockLimit(std::uint32_t ranks) {
 template <typename X, typename Scale, typename Out, bool kScatter>
 class QuantReduce {
  public:
-  void init(const QuantKernelArgs& args, const QuantAllReduceTilingInfo& tiling, AscendC::TPipe& pipe) {
+  void init(const QuantKernelArgs& args, const QuantTiling& all, AscendC::TPipe& pipe) {
+    const QuantAllReduceTilingInfo& tiling = all.data.quantAllReduceTilingInfo;
     const auto* context =
         reinterpret_cast<const HcclCombinOpParam*>(AscendC::GetHcclContext<AscendC::HCCL_GROUP_ID_0>());
     if (context == nullptr) faultArgument(core(), "GetHcclContext", "communicators of this launch", 0, "1");
@@ -89,6 +91,7 @@ class QuantReduce {
     pipe_ = &pipe;
     rank_ = context->rankId;
     ranks_ = context->rankDim;
+    firstRank_ = all.options.order == QuantOrder::Rank ? 0 : rank_;
     elements_ = tiling.bs * tiling.hiddenSize;
     slice_ = kScatter ? elements_ / ranks_ : elements_;
     const std::uint64_t windowNeeds =
@@ -240,7 +243,7 @@ class QuantReduce {
     const std::uint64_t source = kScatter ? rank_ * slice_ + offset : offset;
     LocalTensor<float> sum = sum_.template Get<float>();
     AscendC::Duplicate(sum, 0.0F, static_cast<std::int32_t>(n));
-    for (std::uint32_t k = 0; k < ranks_; ++k) addRank((rank_ + k) % ranks_, source, count);
+    for (std::uint32_t k = 0; k < ranks_; ++k) addRank((firstRank_ + k) % ranks_, source, count);
     LocalTensor<Out> out = out_.template AllocTensor<Out>();
     if constexpr (std::is_same_v<Out, float>) {
       AscendC::DataCopy(out, sum, n);
@@ -314,6 +317,7 @@ class QuantReduce {
   AscendC::TPipe* pipe_ = nullptr;
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 0;
+  std::uint32_t firstRank_ = 0;  // whose contribution a sum begins with
   std::uint32_t partition_ = 0;
   std::uint64_t core_ = 0;
   std::uint64_t elements_ = 0;

@@ -73,9 +73,10 @@ std::uint8_t* addressOf(const Tensor& tensor) {
 
 // The tiling data in device memory, until the kernel has ended.
 std::shared_ptr<void> uploadTiling(const std::shared_ptr<Session>& session, int device,
-                                   const kernels::QuantAllReduceTilingInfo& info) {
-  kernels::QuantAllReduceTilingData data{};
-  data.quantAllReduceTilingInfo = info;
+                                   const QuantPlan& plan) {
+  kernels::QuantTiling data{};
+  data.data.quantAllReduceTilingInfo = plan.tiling;
+  data.options = plan.options;
   void* address = nullptr;
   if (session->memory().allocate(device, sizeof data, 64, false, address) != vatlas::sim::MemoryStatus::Ok)
     return nullptr;
@@ -91,7 +92,7 @@ int launch(const Call& call, const QuantPlan& plan, const StreamRef& ref) {
   args.scales = addressOf(*plan.tensors[1]);
   args.output = addressOf(*plan.tensors[2]);
   KernelRequest request;
-  request.keepAlive = uploadTiling(call.session, ref.device, plan.tiling);
+  request.keepAlive = uploadTiling(call.session, ref.device, plan);
   if (!request.keepAlive) {
     return fail(ACLNN_ERR_RUNTIME_ERROR,
                 {"EZ9999",

@@ -18,6 +18,7 @@ struct QuantPlan {
   kernels::QuantOutput output{};
   std::shared_ptr<Tensor> tensors[3];  // x, scales, output
   kernels::QuantAllReduceTilingInfo tiling{};
+  kernels::QuantOptions options{};
   CommunicatorInfo communicator;
   std::string signature;
 };

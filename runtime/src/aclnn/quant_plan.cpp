@@ -1,7 +1,9 @@
 // Phase 1 of the quantized operators: every check in the order in which the vendor's operator makes them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <strings.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -136,6 +138,11 @@ int checkArguments(QuantOperator op, const QuantArguments& arguments, QuantPlan&
           "use ACL_FORMAT_ND");
     }
   }
+  for (int i = 0; i < 3; ++i) {
+    if (!plan.tensors[i]->contiguous())
+      return refuse(ACLNN_ERR_PARAM_INVALID, op, fmt::format("{} is not contiguous", kNames[i]),
+                    "copy it to a contiguous tensor first");
+  }
   if (arguments.group == nullptr)
     return refuse(ACLNN_ERR_PARAM_INVALID, op, "group is null", "pass the name that HcclGetCommName gives");
   if (strnlen(arguments.group, 128) >= 128)
@@ -145,6 +152,16 @@ int checkArguments(QuantOperator op, const QuantArguments& arguments, QuantPlan&
 
 int tilingError(QuantOperator op, const std::string& message, std::string solution = {}) {
   return refuse(ACLNN_ERR_INNER_TILING_ERROR, op, message, std::move(solution));
+}
+
+// The operators keep state in the windows between calls, which other users of the windows would destroy.
+int checkUse(QuantOperator op, const CommunicatorInfo& communicator) {
+  const CommunicatorUse use = communicatorUse(communicator.name, communicator.device);
+  if (use == CommunicatorUse::None || use == CommunicatorUse::QuantizedOperators) return ACLNN_SUCCESS;
+  return tilingError(op,
+                     fmt::format("communicator {} has run {}, which use the same window", communicator.name,
+                                 use == CommunicatorUse::Collectives ? "HCCL collectives" : "user kernels"),
+                     "make a communicator of its own for the quantized operators");
 }
 
 int checkCommunicator(QuantOperator op, const QuantArguments& arguments, QuantPlan& plan) {
@@ -176,7 +193,12 @@ int checkCommunicator(QuantOperator op, const QuantArguments& arguments, QuantPl
         op, fmt::format("{} has architecture {}; the operator needs 3510",
                         session->cluster().product.displayName, session->cluster().product.npuArch));
   }
-  return ACLNN_SUCCESS;
+  return checkUse(op, *found);
+}
+
+std::int64_t nearestLegalHidden(std::int64_t hidden) {
+  const std::int64_t clamped = std::clamp<std::int64_t>(hidden, 1024, 8192);
+  return (clamped + 64) / 128 * 128;
 }
 
 int checkX(QuantOperator op, QuantPlan& plan) {
@@ -196,7 +218,8 @@ int checkX(QuantOperator op, QuantPlan& plan) {
                                        plan.communicator.rankSize));
   }
   if (hidden < 1024 || hidden > 8192 || hidden % 128 != 0) {
-    return tilingError(op, fmt::format("H is {}; allowed: 1024 to 8192, a multiple of 128", hidden));
+    return tilingError(op, fmt::format("H is {}; allowed: 1024 to 8192, a multiple of 128", hidden),
+                       fmt::format("the nearest legal H is {}", nearestLegalHidden(hidden)));
   }
   std::int64_t total = 0;
   if (__builtin_mul_overflow(rows, hidden, &total) || total > (std::int64_t{1} << 40))
@@ -230,8 +253,6 @@ int checkShapes(QuantOperator op, QuantPlan& plan) {
       return tilingError(op, fmt::format("{} has format {}; allowed: ACL_FORMAT_ND", kNames[i],
                                          static_cast<int>(plan.tensors[i]->format)));
     }
-    if (!plan.tensors[i]->contiguous())
-      return tilingError(op, fmt::format("{} is not contiguous", kNames[i]));
   }
   return ACLNN_SUCCESS;
 }
@@ -252,6 +273,15 @@ int checkWindow(QuantOperator op, QuantPlan& plan) {
   }
   plan.tiling.totalWinSize = limit;
   return ACLNN_SUCCESS;
+}
+
+// Deterministic computation, asked for by the calling thread's context, the process or the environment.
+kernels::QuantOrder orderOfSummation() {
+  std::int64_t option = 0;
+  if (systemParameter(ACL_OPT_DETERMINISTIC, option) && option != 0) return kernels::QuantOrder::Rank;
+  const char* text = std::getenv("HCCL_DETERMINISTIC");
+  const bool asked = text != nullptr && (strcasecmp(text, "true") == 0 || strcasecmp(text, "strict") == 0);
+  return asked ? kernels::QuantOrder::Rank : kernels::QuantOrder::OwnFirst;
 }
 
 }  // namespace
@@ -286,6 +316,7 @@ int planQuant(QuantOperator op, const QuantArguments& arguments, bool outputsGiv
   plan.tiling.xPerBlock =
       kernels::hostElementsPerBlock(plan.tiling.bs * plan.tiling.hiddenSize / slices, cores);
   plan.tiling.alignBlock = kernels::kBlockAlign;
+  plan.options.order = orderOfSummation();
   plan.signature = fmt::format("{}({} [{}], {}, {})",
                                op == QuantOperator::AllReduce ? "QuantAllReduce" : "QuantReduceScatter",
                                typeName(plan.tensors[0]->type), fmt::join(plan.tensors[0]->view, ","),

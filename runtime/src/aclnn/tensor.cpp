@@ -10,6 +10,7 @@
 namespace vatlas::runtime {
 
 bool Tensor::contiguous() const {
+  if (std::find(view.begin(), view.end(), 0) != view.end()) return true;  // has no elements
   std::int64_t step = 1;
   for (std::size_t i = view.size(); i-- > 0;) {
     if (view[i] != 1 && strides[i] != step) return false;

@@ -53,6 +53,10 @@ bool communicatorNameInUse(std::string_view name) {
   return found != all.entries.end() && found->first.first == name;
 }
 
+CommunicatorUse communicatorUse(std::string_view name, int device) {
+  return noteCommunicatorUse(name, device, CommunicatorUse::None);
+}
+
 CommunicatorUse noteCommunicatorUse(std::string_view name, int device, CommunicatorUse use) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);

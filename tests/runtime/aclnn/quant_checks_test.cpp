@@ -7,6 +7,7 @@
 #include "aclnnop/aclnn_quant_reduce_scatter.h"
 #include "hccl/hccl.h"
 #include "machine.h"
+#include "vatlas/runtime/communicators.h"
 
 using namespace vatlas::test;
 
@@ -69,7 +70,8 @@ class Communicators {
   std::string name_;
 };
 
-int phase1(const Case& c, bool scatter, aclOpExecutor** executor = nullptr) {
+// The code of phase 1; a refusal has a message.
+int phase1(const Case& c, bool scatter, aclOpExecutor** executor = nullptr, std::string* said = nullptr) {
   Tensors tensors;
   aclOpExecutor* own = nullptr;
   uint64_t workspace = 0;
@@ -83,9 +85,18 @@ int phase1(const Case& c, bool scatter, aclOpExecutor** executor = nullptr) {
     CHECK(workspace == 16 << 20);
     if (own != nullptr) CHECK(aclDestroyAclOpExecutor(own) == 0);
   } else {
-    CHECK(message() != "");
+    const std::string text = message();
+    CHECK(text != "");
+    if (said != nullptr) *said = text;
   }
   return code;
+}
+
+// The message of a refusal by the tiling.
+std::string tilingMessage(const Case& c) {
+  std::string said;
+  CHECK(phase1(c, false, nullptr, &said) == 561002);
+  return said;
 }
 
 }  // namespace
@@ -139,6 +150,13 @@ TEST_CASE("all_reduce: every row of checks") {
   CHECK(with([](Case& c) { c.x.dims = {1024, 896}; }) == 561002);
   CHECK(with([](Case& c) { c.x.dims = {1024, 8320}; }) == 561002);
   CHECK(with([](Case& c) { c.x.dims = {1024, 5184}; }) == 561002);
+  const std::pair<int64_t, const char*> hidden[] = {
+      {5184, "is 5248"}, {100, "is 1024"}, {int64_t{1} << 40, "is 8192"}};
+  for (const auto& [h, nearest] : hidden) {
+    Case c = good;
+    c.x.dims = {8, h};
+    CHECK_THAT(tilingMessage(c), Catch::Contains("nearest legal H") && Catch::Contains(nearest));
+  }
   CHECK(with([](Case& c) { c.x.dims = {int64_t{1} << 40, 8192}; }) == 561002);
   CHECK(with([](Case& c) { c.scales.dims = {1024, 80}; }) == 561002);
   CHECK(with([](Case& c) { c.scales.dims = {1024, 80, 1}; }) == 561002);
@@ -146,7 +164,10 @@ TEST_CASE("all_reduce: every row of checks") {
   CHECK(with([](Case& c) { c.output.dims = {1024, 4096}; }) == 561002);
   CHECK(with([](Case& c) { c.output.dims = {128, 5120}; }) == 561002);
   CHECK(with([](Case& c) { c.x.dims = {8, 128, 5120}; }) == 561002);  // 3-D x with 2-D scales and output
-  CHECK(with([](Case& c) { c.x.strides = {1, 1024}; }) == 561002);
+  CHECK(with([](Case& c) { c.x.strides = {1, 1024}; }) == 161002);
+  CHECK(with([](Case& c) { c.scales.strides = {162, 2, 1}; }) == 161002);
+  CHECK(with([](Case& c) { c.output.strides = {5248, 1}; }) == 161002);
+  CHECK(with([](Case& c) { c.output.strides = {5248, 1}, c.group = ""; }) == 161002);  // before the group
   // out pointers
   Tensors tensors;
   aclTensor* x = tensors.make(good.x);
@@ -225,6 +246,21 @@ TEST_CASE("window size, by the environment") {
   setenv("HCCL_BUFFSIZE", "nonsense", 1);
   CHECK(phase1(c, false) == 0);  // the default of 200 stays
   unsetenv("HCCL_BUFFSIZE");
+}
+
+TEST_CASE("a communicator of other operators") {
+  using vatlas::runtime::CommunicatorUse;
+  const Machine machine("ascend950dt_2p");
+  for (const CommunicatorUse use : {CommunicatorUse::Collectives, CommunicatorUse::UserKernels}) {
+    const Communicators comms(2);
+    Case c;
+    c.group = comms.name();
+    CHECK(phase1(c, false) == 0);
+    vatlas::runtime::noteCommunicatorUse(comms.name(), 0, use);
+    CHECK_THAT(tilingMessage(c), Catch::Contains(comms.name()) && Catch::Contains("same window"));
+    c.x.dims = {1024, 100};  // the communicator is looked at before the shapes
+    CHECK_THAT(tilingMessage(c), Catch::Contains("same window"));
+  }
 }
 
 TEST_CASE("ranks and wiring") {

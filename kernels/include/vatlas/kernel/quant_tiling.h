@@ -46,6 +46,25 @@ struct QuantReduceScatterTilingData {
 };
 static_assert(sizeof(QuantReduceScatterTilingData) == 624);
 
+// In which order a rank adds up the contributions.
+enum class QuantOrder : std::uint32_t {
+  OwnFirst,  // its own, then the others' in a circle: ranks may differ in the last bit
+  Rank,      // 0, 1, ...: all ranks agree
+};
+
+// What the vendor's tiling data has no field for.
+struct QuantOptions {
+  QuantOrder order;
+  std::uint32_t reserved;
+};
+
+// What the host writes for the kernel: the vendor's tiling data comes first.
+struct QuantTiling {
+  QuantAllReduceTilingData data;
+  QuantOptions options;
+};
+static_assert(offsetof(QuantTiling, options) == sizeof(QuantAllReduceTilingData));
+
 inline constexpr std::uint32_t kBlockAlign = 1024;
 inline constexpr std::uint64_t kQuantWorkspaceBytes = 16ULL << 20;
 

@@ -32,6 +32,7 @@ bool addCommunicator(CommunicatorInfo info);  // false: the name is taken on thi
 bool removeCommunicator(std::string_view name, int device);
 std::optional<CommunicatorInfo> findCommunicator(std::string_view name, int device);
 bool communicatorNameInUse(std::string_view name);
+CommunicatorUse communicatorUse(std::string_view name, int device);
 // Records the use unless there is one already; gives back the first one.
 CommunicatorUse noteCommunicatorUse(std::string_view name, int device, CommunicatorUse use);
 void clearCommunicators();  // the session has ended

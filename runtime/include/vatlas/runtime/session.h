@@ -145,8 +145,8 @@ class Session {
   virtual std::vector<sim::ResourceReport> resources() = 0;
   virtual void resetResources() = 0;
   virtual bool orderUncertain() const = 0;  // host timing may have changed simulated times
-  // Streams a Chrome/Perfetto trace to a file until stopTrace, the next one or the end; cores: how many AIV cores a card to
-  // show in full (-1: all). False with errno set when the file cannot be opened.
+  // Streams a Chrome/Perfetto trace to a file until stopTrace, the next one or the end; cores: how many AIV
+  // cores a card to show in full (-1: all). False with errno set when the file cannot be opened.
   virtual bool startTrace(const std::string& path, int cores) = 0;
   virtual bool stopTrace() = 0;  // false: the file cannot be written
   // Async-signal-safe request to stop: waits return Aborted, kernels are cancelled, the trace is closed.
